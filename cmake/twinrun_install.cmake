@@ -1,0 +1,19 @@
+# `cmake --install` and the exported package: another project says find_package(twinrun) and links
+# twinrun::topology, twinrun::plan, …; tests/install/ does exactly that.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+get_property(libraries GLOBAL PROPERTY TWINRUN_LIBRARIES)
+install(TARGETS ${libraries} EXPORT twinrun-targets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/twinrun)
+install(TARGETS twinrun RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(EXPORT twinrun-targets NAMESPACE twinrun::
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/twinrun)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/twinrun-config.cmake.in
+  ${PROJECT_BINARY_DIR}/twinrun-config.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/twinrun)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/twinrun-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/twinrun-config.cmake
+  ${PROJECT_BINARY_DIR}/twinrun-config-version.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/twinrun)

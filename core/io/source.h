@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace twinrun {
+
+// Bytes that arrive in pieces.
+class ByteStream {
+ public:
+  virtual ~ByteStream() = default;
+  // Fills the front of the buffer and says how much; 0 at the end.
+  virtual std::size_t read(std::span<char> buffer) = 0;
+};
+
+// A named input that can be read more than once (a complaint reads it again to show the line). A
+// file is streamed from disk and never held whole; text given in memory, standard input among it,
+// is.
+class Source {
+ public:
+  static Source of_file(std::string path);
+  static Source of_text(std::string name, std::string text);
+  // "-" is standard input, anything else a file.
+  static Source of_argument(const std::string& argument);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  // Throws InputError (E0101) when the file is missing, a directory, or unreadable.
+  [[nodiscard]] std::unique_ptr<ByteStream> open() const;
+
+ private:
+  std::string name_;
+  std::shared_ptr<const std::string> text_;  // shared: a Source is copied freely, its text is not
+};
+
+// Writes to a temporary name beside the target and renames: a reader sees the old file or the new
+// one, never half of one. "-" writes to standard output. Refuses to replace a file unless force is
+// set.
+void write_file(const std::string& path, std::string_view content, bool force);
+
+}  // namespace twinrun
