@@ -134,7 +134,7 @@ class LineFinder {
       ++line_;
       return;
     }
-    column_ += continues_character(c) ? 0 : 1;
+    column_ += continues_character(c) ? 0U : 1U;
     if (text_.size() < kKeptOfLine) {
       text_ += c;
     }
@@ -173,7 +173,7 @@ class LineFinder {
 std::size_t caret_width(std::string_view line, std::size_t column) {
   std::size_t start = 0;  // byte where the column-th character begins
   for (std::size_t seen = 0; start < line.size(); ++start) {
-    seen += continues_character(line[start]) ? 0 : 1;
+    seen += continues_character(line[start]) ? 0U : 1U;
     if (seen == column) {
       break;
     }
