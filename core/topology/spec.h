@@ -44,6 +44,7 @@ struct PartSpec {
   VertexKind kind = VertexKind::kGpu;
   std::string device;         // "" for parts that only forward (switches)
   std::string template_name;  // set: a nested template; an empty name continues the outer numbering
+  std::vector<std::string> ids;  // provenance: bus ids or guids, one a vertex, when imported
   Place place;
 };
 
