@@ -12,7 +12,8 @@ enum class VertexKind : std::uint8_t { kGpu, kCpu, kMemory, kPcieSwitch, kNvswit
 inline constexpr std::array<std::string_view, 7> kVertexKindWords = {
     "gpu", "cpu", "memory", "pcie-switch", "nvswitch", "nic", "switch"};
 
-// What a link is made of. kSocket joins CPUs (QPI, UPI, Infinity Fabric), kBus a CPU and its memory.
+// What a link is made of. kSocket joins CPUs (QPI, UPI, Infinity Fabric), kBus a CPU and its
+// memory.
 enum class LinkKind : std::uint8_t { kNvlink, kC2c, kPcie, kSocket, kBus, kNetwork };
 inline constexpr std::array<std::string_view, 6> kLinkKindWords = {"nvlink", "c2c", "pcie",
                                                                    "socket", "bus", "network"};
@@ -34,7 +35,9 @@ constexpr std::string_view word(VertexKind kind) {
 constexpr std::string_view word(LinkKind kind) {
   return kLinkKindWords[static_cast<std::size_t>(kind)];
 }
-constexpr std::string_view word(Dtype dtype) { return kDtypeWords[static_cast<std::size_t>(dtype)]; }
+constexpr std::string_view word(Dtype dtype) {
+  return kDtypeWords[static_cast<std::size_t>(dtype)];
+}
 constexpr std::string_view word(PathClass path) {
   return kPathClassWords[static_cast<std::size_t>(path)];
 }

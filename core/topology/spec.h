@@ -12,8 +12,8 @@
 
 namespace twinrun {
 
-// A topology as a person writes it: a dozen lines that build_topology() expands into a graph of up to
-// millions of links. Each entry remembers its place, so that a mistake found during expansion is
+// A topology as a person writes it: a dozen lines that build_topology() expands into a graph of up
+// to millions of links. Each entry remembers its place, so that a mistake found during expansion is
 // reported where it was written.
 
 // What a kind of device can do; shared by all vertices that name it.
@@ -39,7 +39,7 @@ struct DeviceSpec {
 
 // Some vertices of a node ("gpu" × 8 of device a100), or a smaller template inside it.
 struct PartSpec {
-  std::string name;           // "gpu" gives gpu0, gpu1, …
+  std::string name;  // "gpu" gives gpu0, gpu1, …
   std::int64_t count = 1;
   VertexKind kind = VertexKind::kGpu;
   std::string device;         // "" for parts that only forward (switches)
@@ -111,9 +111,9 @@ struct NodesSpec {
   std::string template_name;
   std::int64_t count = 1;
   std::string name = "node";
-  std::string role;                     // "worker", "server"; free text for strategies
-  std::optional<std::int64_t> gpus;     // keep only the first so many
-  std::optional<std::int64_t> nics;     // keep the first so many, or add more like them
+  std::string role;                  // "worker", "server"; free text for strategies
+  std::optional<std::int64_t> gpus;  // keep only the first so many
+  std::optional<std::int64_t> nics;  // keep the first so many, or add more like them
   std::optional<Bandwidth> nic_rate;
   std::optional<std::int64_t> devices;  // of the template "cpu": so many CPU devices
   Place place;
@@ -125,13 +125,14 @@ enum class RoutingRule : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 2> kRoutingRuleWords = {"ecmp", "d-mod-k"};
 
-// How nodes are joined. Fields a kind does not use must stay unset; the generators say which they use.
+// How nodes are joined. Fields a kind does not use must stay unset; the generators say which they
+// use.
 struct FabricSpec {
-  std::string kind;                          // a row of the table in fabric.cc
-  std::optional<Bandwidth> bandwidth;        // node to switch; default: the NIC's rate
-  std::optional<Bandwidth> uplink_bandwidth; // switch to switch; default: the same
-  Time latency = microseconds(1);            // a link
-  double oversubscription = 1;               // capacity down / capacity up at the leaves
+  std::string kind;                           // a row of the table in fabric.cc
+  std::optional<Bandwidth> bandwidth;         // node to switch; default: the NIC's rate
+  std::optional<Bandwidth> uplink_bandwidth;  // switch to switch; default: the same
+  Time latency = microseconds(1);             // a link
+  double oversubscription = 1;                // capacity down / capacity up at the leaves
   std::optional<std::int64_t> nodes_per_leaf;
   std::optional<std::int64_t> spines;
   std::optional<std::int64_t> ports;   // fat-tree: of one switch

@@ -1,0 +1,298 @@
+#include "core/io/topology_argument.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <functional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/did_you_mean.h"
+#include "core/io/catalogue.h"
+#include "core/io/load_topology.h"
+#include "core/topology/fabric.h"
+
+namespace twinrun {
+namespace {
+
+constexpr std::int64_t kMostOfAnything = 1'000'000'000;
+
+std::optional<std::int64_t> whole_number(const std::string& text, std::int64_t least) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool good = error == std::errc() && end == text.data() + text.size();
+  return good && value >= least && value <= kMostOfAnything ? std::optional(value) : std::nullopt;
+}
+
+// One key of an expression: what it wants, and what it does with the value; false when it is no such
+// value.
+struct ExpressionKey {
+  std::string_view name;
+  std::string_view wants;
+  std::function<bool(TopologySpec&, const std::string&)> apply;
+};
+
+NodesSpec* group_with_role(TopologySpec& spec, std::string_view role) {
+  const auto found = std::find_if(spec.nodes.begin(), spec.nodes.end(),
+                                  [&](const NodesSpec& nodes) { return nodes.role == role; });
+  return found == spec.nodes.end() ? nullptr : &*found;
+}
+
+FabricSpec& fabric_of(TopologySpec& spec) {
+  if (!spec.fabric) {
+    spec.fabric.emplace();
+    spec.fabric->kind = "single-switch";
+  }
+  return *spec.fabric;
+}
+
+// Another kind of network: what belongs to the machine's usual one alone is forgotten.
+bool change_fabric(TopologySpec& spec, const std::string& kind) {
+  if (find_fabric_kind(kind) == nullptr) {
+    return false;
+  }
+  FabricSpec changed;
+  changed.kind = kind;
+  if (spec.fabric) {
+    changed.latency = spec.fabric->latency;
+    changed.bandwidth = spec.fabric->bandwidth;
+  }
+  spec.fabric = changed;
+  return true;
+}
+
+template <class Target>
+auto count_key(Target target, std::int64_t least) {
+  return [=](TopologySpec& spec, const std::string& text) {
+    const auto value = whole_number(text, least);
+    if (value) {
+      target(spec) = *value;
+    }
+    return value.has_value();
+  };
+}
+
+template <class Target>
+auto rate_key(Target target) {
+  return [=](TopologySpec& spec, const std::string& text) {
+    const auto value = parse_bandwidth(text);
+    const bool good = value && value->bytes_per_s > 0;
+    if (good) {
+      target(spec) = *value;
+    }
+    return good;
+  };
+}
+
+template <std::size_t Size>
+std::optional<std::size_t> place_of_word(const std::array<std::string_view, Size>& words, std::string_view text) {
+  const auto found = std::find(words.begin(), words.end(), text);
+  return found == words.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - words.begin()));
+}
+
+bool set_dims(TopologySpec& spec, const std::string& text) {
+  std::vector<std::int64_t> dims;
+  std::size_t start = 0;
+  while (start <= text.size()) {
+    const std::size_t cross = std::min(text.find('x', start), text.size());
+    const auto extent = whole_number(text.substr(start, cross - start), 1);
+    if (!extent) {
+      return false;
+    }
+    dims.push_back(*extent);
+    start = cross + 1;
+  }
+  fabric_of(spec).dims = std::move(dims);
+  return true;
+}
+
+bool set_latency(TopologySpec& spec, const std::string& text) {
+  const auto value = parse_time(text);
+  if (value) {
+    fabric_of(spec).latency = *value;
+  }
+  return value.has_value();
+}
+
+bool set_routing(TopologySpec& spec, const std::string& text) {
+  const auto rule = place_of_word(kRoutingRuleWords, text);
+  if (rule) {
+    fabric_of(spec).routing = static_cast<RoutingRule>(*rule);
+  }
+  return rule.has_value();
+}
+
+bool set_oversubscription(TopologySpec& spec, const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0.001 && value <= 1e6)) {
+    return false;
+  }
+  fabric_of(spec).oversubscription = value;
+  return true;
+}
+
+bool set_p2p(TopologySpec& spec, const std::string& text) {
+  const auto level = text == "none" ? std::optional<std::size_t>(0) : place_of_word(kPathClassWords, text);
+  if (level) {
+    for (TemplateSpec& one : spec.templates) {
+      one.p2p = static_cast<PathClass>(*level);
+    }
+  }
+  return level.has_value();
+}
+
+bool set_servers(TopologySpec& spec, const std::string& text) {
+  NodesSpec* servers = group_with_role(spec, "server");
+  const auto count = whole_number(text, 1);
+  if (servers == nullptr || !count) {
+    return false;
+  }
+  servers->count = *count;
+  return true;
+}
+
+const std::vector<ExpressionKey>& expression_keys() {
+  constexpr std::string_view kCount = "a whole number";
+  static const auto first_nodes = [](TopologySpec& s) -> std::int64_t& { return s.nodes.front().count; };
+  static const std::vector<ExpressionKey> keys = {
+      {"nodes", kCount, count_key(first_nodes, 1)},
+      {"hosts", kCount, count_key(first_nodes, 1)},
+      {"servers", "a whole number, for clusters with servers", set_servers},
+      {"gpus", "a whole number, per node", count_key([](TopologySpec& s) -> auto& { return s.nodes.front().gpus; }, 0)},
+      {"nics", "a whole number, per node", count_key([](TopologySpec& s) -> auto& { return s.nodes.front().nics; }, 0)},
+      {"devices", "a whole number, per node",
+       count_key([](TopologySpec& s) -> auto& { return s.nodes.front().devices; }, 1)},
+      {"nic", kBandwidthForms, rate_key([](TopologySpec& s) -> auto& { return s.nodes.front().nic_rate; })},
+      {"fabric", "a kind of fabric", change_fabric},
+      {"bandwidth", kBandwidthForms, rate_key([](TopologySpec& s) -> auto& { return fabric_of(s).bandwidth; })},
+      {"uplink_bandwidth", kBandwidthForms,
+       rate_key([](TopologySpec& s) -> auto& { return fabric_of(s).uplink_bandwidth; })},
+      {"latency", kTimeForms, set_latency},
+      {"oversubscription", "a number such as 2", set_oversubscription},
+      {"nodes_per_leaf", kCount, count_key([](TopologySpec& s) -> auto& { return fabric_of(s).nodes_per_leaf; }, 1)},
+      {"spines", kCount, count_key([](TopologySpec& s) -> auto& { return fabric_of(s).spines; }, 0)},
+      {"ports", kCount, count_key([](TopologySpec& s) -> auto& { return fabric_of(s).ports; }, 2)},
+      {"levels", "1, 2 or 3", count_key([](TopologySpec& s) -> auto& { return fabric_of(s).levels; }, 1)},
+      {"dims", "extents such as 4x4x2", set_dims},
+      {"routing", "ecmp or d-mod-k", set_routing},
+      {"p2p", "none, NVL, PIX, PXB, PHB or SYS", set_p2p},
+  };
+  return keys;
+}
+
+class Expression {
+ public:
+  Expression(const std::string& text, Diagnostics& diagnostics) : text_(text), diagnostics_(diagnostics) {}
+
+  void apply_to(TopologySpec& spec) {
+    const std::size_t colon = text_.find(':');
+    std::string_view rest = std::string_view(text_).substr(colon == std::string::npos ? text_.size() : colon + 1);
+    std::vector<std::pair<std::string, std::string>> settings;
+    while (!rest.empty()) {
+      const std::string_view item = rest.substr(0, rest.find(','));
+      const std::size_t equals = item.find('=');
+      if (equals == std::string_view::npos) {
+        complain(fmt::format("\"{}\" is not key=value", item), "for example nodes=16");
+      } else {
+        settings.emplace_back(item.substr(0, equals), item.substr(equals + 1));
+      }
+      rest.remove_prefix(std::min(item.size() + 1, rest.size()));
+    }
+    // The kind of fabric first: the other keys refine it, in whatever order they are written.
+    std::stable_partition(settings.begin(), settings.end(), [](const auto& s) { return s.first == "fabric"; });
+    for (const auto& [key, value] : settings) {
+      apply(spec, key, value);
+    }
+    if (spec.fabric) {
+      check_fabric_keys(*spec.fabric, diagnostics_);
+    }
+  }
+
+ private:
+  void apply(TopologySpec& spec, const std::string& key, const std::string& value) {
+    std::vector<std::string> names;
+    for (const ExpressionKey& known : expression_keys()) {
+      names.emplace_back(known.name);
+      if (known.name == key) {
+        if (!known.apply(spec, value)) {
+          std::string help = fmt::format("write {}={}", key, known.wants);
+          if (key == "fabric") {
+            std::vector<std::string> kinds;
+            for (const FabricKind& kind : fabric_kinds()) {
+              kinds.emplace_back(kind.name);
+            }
+            help = did_you_mean(value, kinds);
+          }
+          complain(fmt::format("\"{}\" is no value for {}", value, key), std::move(help));
+        }
+        return;
+      }
+    }
+    complain(fmt::format("unknown key \"{}\"", key), did_you_mean(key, names));
+  }
+
+  void complain(const std::string& what, std::string help) {
+    diagnostics_.error("E0321", {}, fmt::format("{} in the topology \"{}\"", what, text_), std::move(help));
+  }
+
+  const std::string& text_;
+  Diagnostics& diagnostics_;
+};
+
+TopologySpec read_source(const Source& source, Diagnostics& diagnostics) {
+  const JsonDocument document = JsonDocument::read(source, diagnostics);
+  return read_topology(document.root(), diagnostics);
+}
+
+// Plain hosts, for questions about the network alone.
+TopologySpec hosts_on(const std::string& fabric, Diagnostics& diagnostics) {
+  const std::string text = fmt::format(
+      R"({{"templates": {{"host": {{"parts": [{{"name": "cpu", "device": "host"}}]}}}},
+          "nodes": {{"host": 2}}, "fabric": {{"kind": "{}"}}}})",
+      fabric);
+  return read_source(Source::of_text("<hosts>", text), diagnostics);
+}
+
+void unknown_topology(const std::string& name, Diagnostics& diagnostics) {
+  std::vector<std::string> names = catalogue_topology_names();
+  for (const FabricKind& kind : fabric_kinds()) {
+    names.emplace_back(kind.name);
+  }
+  diagnostics.error("E0320", {}, fmt::format("there is no topology \"{}\", neither in the catalogue nor as a file", name),
+                    did_you_mean(name, names));
+}
+
+}  // namespace
+
+TopologySpec read_topology_argument(const std::string& argument, Diagnostics& diagnostics) {
+  const std::string name = argument.substr(0, argument.find(':'));
+  const std::optional<Source> machine = catalogue_topology(name);
+  const bool is_fabric = find_fabric_kind(name) != nullptr;
+  TopologySpec spec;
+  if (!machine && !is_fabric) {
+    const bool looks_like_file = argument == "-" || argument.find('/') != std::string::npos ||
+                                 argument.ends_with(".json") || std::filesystem::exists(argument);
+    if (looks_like_file) {
+      spec = read_source(Source::of_argument(argument), diagnostics);
+    } else {
+      unknown_topology(argument, diagnostics);
+    }
+  } else {
+    spec = machine ? read_source(*machine, diagnostics) : hosts_on(name, diagnostics);
+    Expression(argument, diagnostics).apply_to(spec);
+    if (argument.find(':') != std::string::npos) {
+      spec.name = argument;
+    }
+  }
+  if (spec.name.empty()) {
+    spec.name = argument;
+  }
+  return spec;
+}
+
+}  // namespace twinrun

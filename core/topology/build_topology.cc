@@ -1,0 +1,161 @@
+#include "core/topology/build_topology.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/did_you_mean.h"
+#include "core/topology/apply_overrides.h"
+#include "core/topology/fabric.h"
+#include "core/topology/name_lookup.h"
+#include "core/topology/topology_builder.h"
+
+namespace twinrun {
+namespace {
+
+bool add_machines(const TopologySpec& spec, TopologyBuilder& builder, Diagnostics& diagnostics) {
+  ShapeMaker maker(spec, diagnostics);
+  std::size_t vertices = 0;
+  for (std::uint32_t group = 0; group < spec.nodes.size(); ++group) {
+    const NodesSpec& nodes = spec.nodes[group];
+    const std::optional<NodeShape> shape = maker.make(nodes);
+    if (!shape) {
+      return false;
+    }
+    const auto count = static_cast<std::size_t>(nodes.count);
+    const std::size_t each = std::max<std::size_t>(1, shape->vertices.size());
+    if (count > (ShapeMaker::kMostVertices - vertices) / each) {
+      diagnostics.error("E0303", nodes.place,
+                        fmt::format("{} machines of {} vertices are more than the {} vertices a "
+                                    "topology may have",
+                                    count, each, ShapeMaker::kMostVertices),
+                        "is the count mistyped?");
+      return false;
+    }
+    vertices += count * each;
+    builder.add_nodes(group, *shape, count);
+  }
+  return true;
+}
+
+// The rate of one NIC: what the nodes entry says, else the fabric, else the NIC's own.
+Port port_at(const TopologySpec& spec, const Topology& topology, VertexId vertex) {
+  const NodesSpec& nodes = spec.nodes[topology.node(topology.node_of(vertex)).group];
+  const DeviceSpec* device = topology.device(vertex);
+  Port port;
+  port.vertex = vertex;
+  if (nodes.nic_rate) {
+    port.bandwidth = *nodes.nic_rate;
+  } else if (spec.fabric->bandwidth) {
+    port.bandwidth = *spec.fabric->bandwidth;
+  } else if (device != nullptr) {
+    port.bandwidth = device->rate;
+  }
+  port.latency = spec.fabric->latency + (device != nullptr ? device->latency : Time{});
+  return port;
+}
+
+std::vector<Port> ports_of(const TopologySpec& spec, const Topology& topology, NodeId node) {
+  const NodeShape& shape = topology.shape(node);
+  std::vector<std::uint32_t> plugs = shape.of_kind(VertexKind::kNic);
+  if (plugs.empty()) {
+    plugs = shape.of_kind(VertexKind::kCpu);
+    plugs.resize(std::min<std::size_t>(plugs.size(), 1));
+  }
+  std::vector<Port> ports;
+  for (const std::uint32_t local : plugs) {
+    ports.push_back(port_at(spec, topology, topology.vertex_in(node, local)));
+  }
+  return ports;
+}
+
+void add_fabric(const TopologySpec& spec, TopologyBuilder& builder, Diagnostics& diagnostics) {
+  const FabricKind* kind = find_fabric_kind(spec.fabric->kind);
+  const Topology& topology = builder.so_far();
+  if (kind == nullptr || topology.node_count() < 2) {
+    return;  // the loader complained about an unknown kind; one machine needs no fabric
+  }
+  std::vector<std::vector<Port>> ports;
+  for (std::size_t n = 0; n < topology.node_count(); ++n) {
+    const NodeId node = id_at<NodeId>(n);
+    ports.push_back(ports_of(spec, topology, node));
+    if (ports.back().empty()) {
+      diagnostics.error("E0309", spec.nodes[topology.node(node).group].place,
+                        fmt::format("{} has neither a NIC nor a CPU to plug into the fabric",
+                                    topology.node_name(node)),
+                        "add a part of kind nic to its template");
+      return;
+    }
+    if (ports.back().front().bandwidth.bytes_per_s <= 0) {
+      diagnostics.error("E0310", spec.fabric->place,
+                        fmt::format("the speed of {}'s wire is not known",
+                                    topology.name(ports.back().front().vertex)),
+                        "give \"bandwidth\" in the fabric, or \"rate\" in the NIC's device");
+      return;
+    }
+  }
+  kind->generate({*spec.fabric, ports, builder, diagnostics});
+}
+
+void add_explicit_links(const TopologySpec& spec,
+                        TopologyBuilder& builder,
+                        Diagnostics& diagnostics) {
+  for (const PartSpec& part : spec.switches) {
+    for (std::int64_t i = 0; i < part.count; ++i) {
+      builder.add_switch(part.name);
+    }
+  }
+  for (const LinkSpec& link : spec.links) {
+    const auto from = find_vertices(builder.so_far(), link.from, link.place, diagnostics);
+    const auto to = find_vertices(builder.so_far(), link.to, link.place, diagnostics);
+    const auto pairs = pair_up(from, to, link.pairing);
+    if (!pairs && !from.empty() && !to.empty()) {
+      diagnostics.error("E0305", link.place,
+                        fmt::format("cannot pair {} with {} one by one", from.size(), to.size()),
+                        "with \"pairing\": \"each\" one side's count must divide the other's");
+    }
+    for (const auto& [a, b] : pairs.value_or(std::vector<std::pair<VertexId, VertexId>>{})) {
+      const double total = link.bandwidth.bytes_per_s * static_cast<double>(link.count);
+      builder.add_wire({a,
+                        b,
+                        link.kind,
+                        {total},
+                        link.latency,
+                        static_cast<std::uint16_t>(link.count),
+                        link.duplex});
+    }
+  }
+}
+
+void warn_about_islands(const TopologySpec& spec,
+                        const Topology& topology,
+                        Diagnostics& diagnostics) {
+  if (topology.node_count() > 1 && topology.link_count() == topology.fabric_first_link()) {
+    diagnostics.warning("W0301", spec.place,
+                        fmt::format("the {} machines are not connected", topology.node_count()),
+                        "add a \"fabric\", or \"links\" between them");
+  }
+}
+
+}  // namespace
+
+Topology build_topology(const TopologySpec& spec, Diagnostics& diagnostics) {
+  TopologyBuilder builder(spec);
+  if (!add_machines(spec, builder, diagnostics)) {
+    return std::move(builder).finish();
+  }
+  override_machines(spec, builder, diagnostics);
+  builder.place_machines();
+  if (spec.fabric) {
+    add_fabric(spec, builder, diagnostics);
+  }
+  add_explicit_links(spec, builder, diagnostics);
+  override_wires(spec, builder, diagnostics);
+  Topology topology = std::move(builder).finish();
+  warn_about_islands(spec, topology, diagnostics);
+  return topology;
+}
+
+}  // namespace twinrun

@@ -1,0 +1,135 @@
+#include "core/topology/router.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/topology/path_class.h"
+
+namespace twinrun {
+
+Router::Router(const Topology& topology)
+    : topology_(topology), by_shape_(topology.shapes().size()), fabric_(topology) {}
+
+NodeRoutes& Router::routes_in(NodeId node) {
+  std::unique_ptr<NodeRoutes>& routes = by_shape_[topology_.node(node).shape];
+  if (!routes) {
+    routes = std::make_unique<NodeRoutes>(topology_.shape(node));
+  }
+  return *routes;
+}
+
+std::uint32_t Router::local(VertexId v) const {
+  return static_cast<std::uint32_t>(v) - topology_.node(topology_.node_of(v)).first_vertex;
+}
+
+// Where a vertex meets the fabric: itself for a switch; the NIC of its choice first, then the
+// machine's other NICs (for fabrics whose rails are apart); the machine's CPU when it has no NIC.
+std::vector<VertexId> Router::ports_near(VertexId v) {
+  const NodeId node = topology_.node_of(v);
+  if (node == no_id<NodeId>() || topology_.kind(v) == VertexKind::kNic) {
+    return {v};
+  }
+  const NodeShape& shape = topology_.shape(node);
+  std::vector<std::uint32_t> locals;
+  if (const auto nearest = routes_in(node).nic_of(local(v))) {
+    locals.push_back(*nearest);
+  }
+  for (const std::uint32_t nic : shape.of_kind(VertexKind::kNic)) {
+    if (locals.empty() || nic != locals.front()) {
+      locals.push_back(nic);
+    }
+  }
+  if (locals.empty()) {
+    locals = shape.of_kind(VertexKind::kCpu);
+  }
+  std::vector<VertexId> ports;
+  for (const std::uint32_t port : locals) {
+    ports.push_back(topology_.vertex_in(node, port));
+  }
+  return ports;
+}
+
+bool Router::append_local(VertexId from, VertexId to, Route& route) {
+  if (from == to) {
+    return true;
+  }
+  const NodeId node = topology_.node_of(from);
+  const auto way = routes_in(node).route(local(from), local(to));
+  if (!way) {
+    return false;
+  }
+  for (const std::uint32_t link : way->links) {
+    route.links.push_back(topology_.link_in(node, link));
+  }
+  route.through_host = route.through_host || way->through_host;
+  return true;
+}
+
+bool Router::between_ports(
+    VertexId from, VertexId a, VertexId b, VertexId to, std::uint64_t flow, Route& route) {
+  route = {};
+  return append_local(from, a, route) && fabric_.route(a, b, flow, route.links) &&
+         append_local(b, to, route);
+}
+
+std::optional<Route> Router::route(VertexId from, VertexId to, std::uint64_t flow) {
+  Route route;
+  const NodeId home = topology_.node_of(from);
+  if (from == to) {
+    route.path = PathClass::kLoc;
+    return route;
+  }
+  if (home != no_id<NodeId>() && home == topology_.node_of(to)) {
+    if (!append_local(from, to, route)) {
+      return std::nullopt;
+    }
+    measure(route);
+    return route;
+  }
+  const std::vector<VertexId> leave = ports_near(from);
+  const std::vector<VertexId> enter = ports_near(to);
+  for (const VertexId b : enter) {
+    for (const VertexId a : leave) {
+      if (between_ports(from, a, b, to, flow, route)) {
+        measure(route);
+        return route;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Route> Router::wires(VertexId from, VertexId to) {
+  const NodeId node = topology_.node_of(from);
+  const auto way = routes_in(node).direct(local(from), local(to));
+  if (!way) {
+    return std::nullopt;
+  }
+  Route route;
+  for (const std::uint32_t link : way->links) {
+    route.links.push_back(topology_.link_in(node, link));
+  }
+  measure(route);
+  return route;
+}
+
+void Router::measure(Route& route) const {
+  route.path = classify(topology_, route.links);
+  route.latency = {};
+  double slowest = std::numeric_limits<double>::infinity();
+  for (const LinkId link : route.links) {
+    route.latency = route.latency + topology_.latency(link);
+    const LinkId owner = topology_.capacity_owner(link);
+    const auto uses = std::count_if(route.links.begin(), route.links.end(), [&](LinkId other) {
+      return topology_.capacity_owner(other) == owner;
+    });
+    const double share = topology_.bandwidth(owner).bytes_per_s / static_cast<double>(uses);
+    if (share < slowest) {
+      slowest = share;
+      route.bottleneck = link;
+    }
+  }
+  route.bandwidth = {route.links.empty() ? 0 : slowest};
+}
+
+}  // namespace twinrun
