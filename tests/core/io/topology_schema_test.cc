@@ -1,0 +1,211 @@
+#include <string>
+#include <string_view>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+// valijson's headers are not clean under our warnings.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wall"
+#pragma GCC diagnostic ignored "-Wextra"
+#pragma GCC diagnostic ignored "-Wpedantic"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validator.hpp>
+#pragma GCC diagnostic pop
+
+#include "core/io/embedded.h"
+
+namespace twinrun {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string_view embedded(std::span<const EmbeddedFile> files, std::string_view name) {
+  for (const EmbeddedFile& file : files) {
+    if (file.name == name) {
+      return file.text;
+    }
+  }
+  ADD_FAILURE() << "not embedded: " << name;
+  return "{}";
+}
+
+class SchemaChecker {
+ public:
+  explicit SchemaChecker(std::string_view name) {
+    const Json text = Json::parse(embedded(embedded_schemas(), name));
+    valijson::SchemaParser(valijson::SchemaParser::kDraft7)
+        .populateSchema(valijson::adapters::NlohmannJsonAdapter(text), schema_);
+  }
+
+  // The complaints, one a line; empty when there are none.
+  [[nodiscard]] std::string complaints(const Json& value) const {
+    valijson::ValidationResults results;
+    valijson::Validator().validate(schema_, valijson::adapters::NlohmannJsonAdapter(value),
+                                   &results);
+    std::string out;
+    valijson::ValidationResults::Error error;
+    while (results.popError(error)) {
+      for (const std::string& step : error.context) {
+        out += step;
+      }
+      out += ": " + error.description + "\n";
+    }
+    return out;
+  }
+
+ private:
+  valijson::Schema schema_;
+};
+
+constexpr std::string_view kTopologySchema = "core/io/schemas/topology.json";
+constexpr std::string_view kDevicesSchema = "core/io/schemas/devices.json";
+constexpr std::string_view kDevices = "topologies/devices.json";
+
+// A topology that uses every part of the format; each broken one below is this with one mistake.
+Json everything() {
+  return Json::parse(R"json({
+    "schema": "twinrun/topology/1", "name": "everything", "description": "d", "source": "s",
+    "devices": {
+      "g": {"kind": "gpu", "sm": 80, "peak": {"fp32": "19.5TFLOP/s", "fp16": 312}, "memory": "40GiB",
+            "memory_bandwidth": "1555GB/s", "launch_overhead": "5us", "watts": 400},
+      "n": {"kind": "nic", "rate": "200Gb/s", "latency": "0us", "comment": "c"},
+      "c": {"kind": "cpu", "vendor": "amd", "model": 49, "cores": 64}
+    },
+    "templates": {
+      "half": {"parts": [{"name": "gpu", "count": 4, "device": "g"}], "links": []},
+      "box": {
+        "parts": [{"template": "half", "count": 2}, {"name": "cpu", "device": "c"},
+                  {"name": "nic", "count": 2, "device": "n", "ids": ["0x1", "0x2"]},
+                  {"name": "pcie", "count": 4, "kind": "pcie-switch"}],
+        "links": [{"from": "gpu*", "to": "pcie*", "pairing": "each", "kind": "pcie", "count": 1,
+                   "bandwidth": "24GB/s", "line_rate": "31.5 GB/s", "latency": 0.4},
+                  {"from": ["pcie0", "pcie[1-3]"], "to": "cpu0", "kind": "pcie", "bandwidth": 24,
+                   "duplex": "half"}],
+        "p2p": "PXB", "gpu_direct": "LOC", "price_per_hour": 3.5, "watts": 6500
+      }
+    },
+    "nodes": [{"template": "box", "count": 4, "role": "worker", "name": "node", "nic": "10Gb/s"}],
+    "fabric": {"kind": "leaf-spine", "latency": "1µs", "nodes_per_leaf": 2, "spines": 2,
+               "oversubscription": 1.5, "routing": "ecmp"},
+    "switches": [{"name": "tor", "count": 2}],
+    "links": [{"from": "node0/nic0", "to": "tor0", "kind": "network", "bandwidth": "10Gb/s"}],
+    "overrides": [{"vertices": "node3/gpu5", "compute_scale": 0.8},
+                  {"link": ["node0/nic0", "leaf0"], "bandwidth_scale": 0.5, "failed": false},
+                  {"p2p": ["gpu0", "gpu1"], "allowed": false}]
+  })json");
+}
+
+TEST(TopologySchema, EveryFileOfTheCatalogueIsValid) {
+  const SchemaChecker topology(kTopologySchema);
+  std::size_t seen = 0;
+  for (const EmbeddedFile& file : embedded_topologies()) {
+    if (file.name != kDevices) {
+      EXPECT_EQ(topology.complaints(Json::parse(file.text)), "") << file.name;
+      ++seen;
+    }
+  }
+  EXPECT_GE(seen, 15U);
+}
+
+TEST(TopologySchema, TheListOfDevicesIsValid) {
+  const Json devices = Json::parse(embedded(embedded_topologies(), kDevices));
+  EXPECT_EQ(SchemaChecker(kDevicesSchema).complaints(devices), "");
+}
+
+TEST(TopologySchema, EveryPartOfTheFormatIsAccepted) {
+  EXPECT_EQ(SchemaChecker(kTopologySchema).complaints(everything()), "");
+}
+
+TEST(TopologySchema, NodesMayBeCountsByTemplate) {
+  Json value = everything();
+  value["nodes"] = {{"box", 128}};
+  EXPECT_EQ(SchemaChecker(kTopologySchema).complaints(value), "");
+}
+
+TEST(TopologySchema, EveryDeviceAndLinkOfTheCatalogueSaysItsSource) {
+  for (const EmbeddedFile& file : embedded_topologies()) {
+    const Json value = Json::parse(file.text);
+    const Json none = Json::object();
+    const Json devices = value.value("devices", none);
+    const Json templates = value.value("templates", none);
+    for (const auto& [name, device] : devices.items()) {
+      EXPECT_TRUE(device.contains("source")) << file.name << " " << name;
+    }
+    for (const auto& [name, machine] : templates.items()) {
+      for (const Json& link : machine.value("links", Json::array())) {
+        EXPECT_TRUE(link.contains("source")) << file.name << " " << name << " " << link;
+      }
+    }
+  }
+}
+
+// One mistake: set the value at the pointer (or remove it).
+struct Mistake {
+  const char* what;
+  const char* pointer;
+  const char* value;  // JSON; nullptr removes
+};
+
+class BrokenTopology : public testing::TestWithParam<Mistake> {};
+
+TEST_P(BrokenTopology, IsRefused) {
+  const Json::json_pointer pointer(GetParam().pointer);
+  Json value = everything();
+  if (GetParam().value != nullptr) {
+    value[pointer] = Json::parse(GetParam().value);
+  } else {
+    value.at(pointer.parent_pointer()).erase(pointer.back());
+  }
+  EXPECT_NE(SchemaChecker(kTopologySchema).complaints(value), "") << value.dump(1);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OneMistakeEach,
+    BrokenTopology,
+    testing::Values(Mistake{"NoSchema", "/schema", nullptr},
+                    Mistake{"OtherSchema", "/schema", R"("twinrun/plan/1")"},
+                    Mistake{"NoNodes", "/nodes", nullptr},
+                    Mistake{"UnknownKey", "/fabrik", "{}"},
+                    Mistake{"UnknownKeyInLink", "/templates/box/links/0/bandwith", R"("1GB/s")"},
+                    Mistake{"NodesZero", "/nodes/0/count", "0"},
+                    Mistake{"NodesFraction", "/nodes/0/count", "1.5"},
+                    Mistake{"NodesText", "/nodes/0/count", R"("4")"},
+                    Mistake{"NodesEmpty", "/nodes", "[]"},
+                    Mistake{"NodesNegativeByName", "/nodes", R"({"box": -4})"},
+                    Mistake{"NoParts", "/templates/box/parts", nullptr},
+                    Mistake{"PartWithoutDeviceOrKind", "/templates/box/parts/1/device", nullptr},
+                    Mistake{"PartWithDeviceAndTemplate", "/templates/box/parts/0/device", R"("g")"},
+                    Mistake{"PartOfUnknownKind", "/templates/box/parts/3/kind", R"("router")"},
+                    Mistake{"LinkWithoutEnd", "/templates/box/links/0/to", nullptr},
+                    Mistake{"LinkWithoutBandwidth", "/templates/box/links/0/bandwidth", nullptr},
+                    Mistake{"LinkOfUnknownKind", "/templates/box/links/0/kind", R"("pci")"},
+                    Mistake{"LinkPairedOddly", "/templates/box/links/0/pairing", R"("some")"},
+                    Mistake{"LinkOfZeroBandwidth", "/templates/box/links/0/bandwidth", "0"},
+                    Mistake{"LinkOfNegativeBandwidth", "/templates/box/links/0/bandwidth", "-5"},
+                    Mistake{"BandwidthWithoutUnit", "/templates/box/links/0/bandwidth", R"("25")"},
+                    Mistake{"BandwidthInBytes", "/templates/box/links/0/bandwidth", R"("25GB")"},
+                    Mistake{"LatencyInBandwidth", "/templates/box/links/0/latency", R"("1GB/s")"},
+                    Mistake{"LatencyNegative", "/templates/box/links/0/latency", R"("-1us")"},
+                    Mistake{"DeviceWithoutKind", "/devices/g/kind", nullptr},
+                    Mistake{"NicWithoutRate", "/devices/n/rate", nullptr},
+                    Mistake{"PeakOfUnknownFormat", "/devices/g/peak/fp31", "1"},
+                    Mistake{"MemoryInBits", "/devices/g/memory", R"("40Gb")"},
+                    Mistake{"VendorUnknown", "/devices/c/vendor", R"("acme")"},
+                    Mistake{"PathClassUnknown", "/templates/box/p2p", R"("NEAR")"},
+                    Mistake{"FabricUnknown", "/fabric/kind", R"("hypercube")"},
+                    Mistake{"OversubscriptionZero", "/fabric/oversubscription", "0"},
+                    Mistake{"OverrideOfNothing", "/overrides/0/vertices", nullptr},
+                    Mistake{"OverrideOfOneEnd", "/overrides/1/link", R"(["node0/nic0"])"},
+                    Mistake{"OverrideMixed", "/overrides/2/compute_scale", "0.5"},
+                    Mistake{"SwitchWithoutName", "/switches/0/name", nullptr}),
+    [](const auto& info) { return std::string(info.param.what); });
+
+}  // namespace
+}  // namespace twinrun
