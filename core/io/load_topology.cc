@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -16,7 +17,8 @@
 namespace twinrun {
 namespace {
 
-constexpr std::int64_t kMostParts = 1'000'000'000;  // of one entry; the expansion has a tighter limit
+constexpr std::int64_t kMostParts =
+    1'000'000'000;  // of one entry; the expansion has a tighter limit
 
 // "gpu0" or ["gpu0", "gpu1"].
 std::vector<std::string> read_patterns(JsonObject& object, std::string_view key) {
@@ -38,10 +40,13 @@ std::vector<std::string> read_patterns(JsonObject& object, std::string_view key)
   return patterns;
 }
 
-void require_positive(JsonObject& object, std::string_view key, std::optional<Bandwidth> bandwidth) {
+void require_positive(JsonObject& object,
+                      std::string_view key,
+                      std::optional<Bandwidth> bandwidth) {
   if (bandwidth && bandwidth->bytes_per_s <= 0) {
-    object.diagnostics().error("E0203", object.place_of(key), fmt::format("\"{}\" must be greater than 0", key),
-                               "a link that is down is written {\"link\": [a, b], \"failed\": true} in \"overrides\"");
+    object.diagnostics().error(
+        "E0203", object.place_of(key), fmt::format("\"{}\" must be greater than 0", key),
+        "a link that is down is written {\"link\": [a, b], \"failed\": true} in \"overrides\"");
   }
 }
 
@@ -100,10 +105,12 @@ PartSpec read_part(JsonValue value, Diagnostics& diagnostics) {
     }
   }
   object.finish();
-  const int ways = (part.device.empty() ? 0 : 1) + (part.template_name.empty() ? 0 : 1) + (kind ? 1 : 0);
+  const int ways =
+      (part.device.empty() ? 0 : 1) + (part.template_name.empty() ? 0 : 1) + (kind ? 1 : 0);
   if (value.is_object() && ways == 0) {
-    diagnostics.error("E0201", value.place(), "a part needs a \"device\", a \"kind\" or a \"template\"",
-                      "for example {\"name\": \"gpu\", \"count\": 8, \"device\": \"a100-sxm4-40gb\"}");
+    diagnostics.error(
+        "E0201", value.place(), "a part needs a \"device\", a \"kind\" or a \"template\"",
+        "for example {\"name\": \"gpu\", \"count\": 8, \"device\": \"a100-sxm4-40gb\"}");
   }
   if (value.is_object() && part.name.empty() && part.template_name.empty()) {
     diagnostics.error("E0201", value.place(), "a part has no \"name\"", "add \"name\": \"gpu\"");
@@ -209,7 +216,8 @@ std::vector<NodesSpec> read_nodes(JsonObject& object, Diagnostics& diagnostics) 
     object.wrong_type(nodes, "{\"template\": count} or a list");
   }
   if ((nodes.is_array() || nodes.is_object()) && nodes.size() == 0) {
-    diagnostics.error("E0203", nodes.place(), "\"nodes\" names no machine", "for example {\"dgx-a100\": 2}");
+    diagnostics.error("E0203", nodes.place(), "\"nodes\" names no machine",
+                      "for example {\"dgx-a100\": 2}");
   }
   return all;
 }
@@ -245,7 +253,8 @@ FabricSpec read_fabric(JsonValue value, Diagnostics& diagnostics) {
       }
     }
   }
-  fabric.routing = static_cast<RoutingRule>(object.one_of("routing", kRoutingRuleWords).value_or(0));
+  fabric.routing =
+      static_cast<RoutingRule>(object.one_of("routing", kRoutingRuleWords).value_or(0));
   fabric.source = object.string("source").value_or("");
   object.finish();
   check_fabric_keys(fabric, diagnostics);
@@ -272,7 +281,8 @@ OverrideSpec read_override(JsonValue value, Diagnostics& diagnostics) {
   for (const std::string_view key : {"link", "p2p"}) {
     const auto& pair = key == "link" ? change.link_ends : change.p2p_pair;
     if (!pair.empty() && pair.size() != 2) {
-      diagnostics.error("E0203", object.place_of(key), fmt::format("\"{}\" must name two ends", key),
+      diagnostics.error("E0203", object.place_of(key),
+                        fmt::format("\"{}\" must name two ends", key),
                         fmt::format("for example \"{}\": [\"gpu0\", \"gpu1\"]", key));
       change.link_ends.clear();
       change.p2p_pair.clear();
@@ -287,7 +297,8 @@ OverrideSpec read_override(JsonValue value, Diagnostics& diagnostics) {
 
 template <class Item>
 bool is_named(const std::vector<Item>& items, const std::string& name) {
-  return std::any_of(items.begin(), items.end(), [&](const Item& item) { return item.name == name; });
+  return std::any_of(items.begin(), items.end(),
+                     [&](const Item& item) { return item.name == name; });
 }
 
 // Templates of catalogue machines that the nodes name but the file does not define.
@@ -317,12 +328,14 @@ void take_templates_from_catalogue(TopologySpec& spec, Diagnostics& diagnostics)
 
 class DeviceResolver {
  public:
-  DeviceResolver(TopologySpec& spec, Diagnostics& diagnostics) : spec_(spec), diagnostics_(diagnostics) {}
+  DeviceResolver(TopologySpec& spec, Diagnostics& diagnostics)
+      : spec_(spec), diagnostics_(diagnostics) {}
 
   void resolve_all() {
     for (TemplateSpec& one : spec_.templates) {
       for (PartSpec& part : one.parts) {
-        if (const DeviceSpec* device = part.device.empty() ? nullptr : find(part.device, part.place)) {
+        if (const DeviceSpec* device =
+                part.device.empty() ? nullptr : find(part.device, part.place)) {
           part.kind = device->kind;
         } else {
           part.device.clear();
@@ -349,11 +362,9 @@ class DeviceResolver {
       return &spec_.devices.back();
     }
     std::vector<std::string> names;
-    for (const auto* list : {&spec_.devices, &catalogue()}) {
-      for (const DeviceSpec& device : *list) {
-        names.push_back(device.name);
-      }
-    }
+    const auto name_of = [](const DeviceSpec& device) { return device.name; };
+    std::transform(spec_.devices.begin(), spec_.devices.end(), std::back_inserter(names), name_of);
+    std::transform(catalogue().begin(), catalogue().end(), std::back_inserter(names), name_of);
     diagnostics_.error("E0312", place, fmt::format("there is no device {}", json_quoted(name)),
                        did_you_mean(name, names));
     return nullptr;
@@ -403,7 +414,8 @@ void check_fabric_keys(const FabricSpec& fabric, Diagnostics& diagnostics) {
       Place place = fabric.place;
       place.offset = -1;
       place.pointer += fmt::format("/{}", key);
-      diagnostics.error("E0311", place, fmt::format("\"{}\" has no effect in a {} fabric", key, kind->name),
+      diagnostics.error("E0311", place,
+                        fmt::format("\"{}\" has no effect in a {} fabric", key, kind->name),
                         "remove it, or choose another kind");
     }
   }

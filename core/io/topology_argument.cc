@@ -28,8 +28,8 @@ std::optional<std::int64_t> whole_number(const std::string& text, std::int64_t l
   return good && value >= least && value <= kMostOfAnything ? std::optional(value) : std::nullopt;
 }
 
-// One key of an expression: what it wants, and what it does with the value; false when it is no such
-// value.
+// One key of an expression: what it wants, and what it does with the value; false when it is no
+// such value.
 struct ExpressionKey {
   std::string_view name;
   std::string_view wants;
@@ -89,9 +89,11 @@ auto rate_key(Target target) {
 }
 
 template <std::size_t Size>
-std::optional<std::size_t> place_of_word(const std::array<std::string_view, Size>& words, std::string_view text) {
+std::optional<std::size_t> place_of_word(const std::array<std::string_view, Size>& words,
+                                         std::string_view text) {
   const auto found = std::find(words.begin(), words.end(), text);
-  return found == words.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - words.begin()));
+  return found == words.end() ? std::nullopt
+                              : std::optional(static_cast<std::size_t>(found - words.begin()));
 }
 
 bool set_dims(TopologySpec& spec, const std::string& text) {
@@ -129,7 +131,8 @@ bool set_routing(TopologySpec& spec, const std::string& text) {
 bool set_oversubscription(TopologySpec& spec, const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0.001 && value <= 1e6)) {
+  if (error != std::errc() || end != text.data() + text.size() ||
+      !(value >= 0.001 && value <= 1e6)) {
     return false;
   }
   fabric_of(spec).oversubscription = value;
@@ -137,7 +140,8 @@ bool set_oversubscription(TopologySpec& spec, const std::string& text) {
 }
 
 bool set_p2p(TopologySpec& spec, const std::string& text) {
-  const auto level = text == "none" ? std::optional<std::size_t>(0) : place_of_word(kPathClassWords, text);
+  const auto level =
+      text == "none" ? std::optional<std::size_t>(0) : place_of_word(kPathClassWords, text);
   if (level) {
     for (TemplateSpec& one : spec.templates) {
       one.p2p = static_cast<PathClass>(*level);
@@ -158,26 +162,43 @@ bool set_servers(TopologySpec& spec, const std::string& text) {
 
 const std::vector<ExpressionKey>& expression_keys() {
   constexpr std::string_view kCount = "a whole number";
-  static const auto first_nodes = [](TopologySpec& s) -> std::int64_t& { return s.nodes.front().count; };
+  static const auto first_nodes = [](TopologySpec& s) -> std::int64_t& {
+    return s.nodes.front().count;
+  };
   static const std::vector<ExpressionKey> keys = {
       {"nodes", kCount, count_key(first_nodes, 1)},
       {"hosts", kCount, count_key(first_nodes, 1)},
       {"servers", "a whole number, for clusters with servers", set_servers},
-      {"gpus", "a whole number, per node", count_key([](TopologySpec& s) -> auto& { return s.nodes.front().gpus; }, 0)},
-      {"nics", "a whole number, per node", count_key([](TopologySpec& s) -> auto& { return s.nodes.front().nics; }, 0)},
+      {"gpus", "a whole number, per node",
+       count_key(
+           [](TopologySpec & s) -> auto& { return s.nodes.front().gpus; }, 0)},
+      {"nics", "a whole number, per node",
+       count_key(
+           [](TopologySpec & s) -> auto& { return s.nodes.front().nics; }, 0)},
       {"devices", "a whole number, per node",
-       count_key([](TopologySpec& s) -> auto& { return s.nodes.front().devices; }, 1)},
-      {"nic", kBandwidthForms, rate_key([](TopologySpec& s) -> auto& { return s.nodes.front().nic_rate; })},
+       count_key(
+           [](TopologySpec & s) -> auto& { return s.nodes.front().devices; }, 1)},
+      {"nic", kBandwidthForms,
+       rate_key([](TopologySpec & s) -> auto& { return s.nodes.front().nic_rate; })},
       {"fabric", "a kind of fabric", change_fabric},
-      {"bandwidth", kBandwidthForms, rate_key([](TopologySpec& s) -> auto& { return fabric_of(s).bandwidth; })},
+      {"bandwidth", kBandwidthForms,
+       rate_key([](TopologySpec & s) -> auto& { return fabric_of(s).bandwidth; })},
       {"uplink_bandwidth", kBandwidthForms,
-       rate_key([](TopologySpec& s) -> auto& { return fabric_of(s).uplink_bandwidth; })},
+       rate_key([](TopologySpec & s) -> auto& { return fabric_of(s).uplink_bandwidth; })},
       {"latency", kTimeForms, set_latency},
       {"oversubscription", "a number such as 2", set_oversubscription},
-      {"nodes_per_leaf", kCount, count_key([](TopologySpec& s) -> auto& { return fabric_of(s).nodes_per_leaf; }, 1)},
-      {"spines", kCount, count_key([](TopologySpec& s) -> auto& { return fabric_of(s).spines; }, 0)},
-      {"ports", kCount, count_key([](TopologySpec& s) -> auto& { return fabric_of(s).ports; }, 2)},
-      {"levels", "1, 2 or 3", count_key([](TopologySpec& s) -> auto& { return fabric_of(s).levels; }, 1)},
+      {"nodes_per_leaf", kCount,
+       count_key(
+           [](TopologySpec & s) -> auto& { return fabric_of(s).nodes_per_leaf; }, 1)},
+      {"spines", kCount,
+       count_key(
+           [](TopologySpec & s) -> auto& { return fabric_of(s).spines; }, 0)},
+      {"ports", kCount,
+       count_key(
+           [](TopologySpec & s) -> auto& { return fabric_of(s).ports; }, 2)},
+      {"levels", "1, 2 or 3",
+       count_key(
+           [](TopologySpec & s) -> auto& { return fabric_of(s).levels; }, 1)},
       {"dims", "extents such as 4x4x2", set_dims},
       {"routing", "ecmp or d-mod-k", set_routing},
       {"p2p", "none, NVL, PIX, PXB, PHB or SYS", set_p2p},
@@ -187,11 +208,13 @@ const std::vector<ExpressionKey>& expression_keys() {
 
 class Expression {
  public:
-  Expression(const std::string& text, Diagnostics& diagnostics) : text_(text), diagnostics_(diagnostics) {}
+  Expression(const std::string& text, Diagnostics& diagnostics)
+      : text_(text), diagnostics_(diagnostics) {}
 
   void apply_to(TopologySpec& spec) {
     const std::size_t colon = text_.find(':');
-    std::string_view rest = std::string_view(text_).substr(colon == std::string::npos ? text_.size() : colon + 1);
+    std::string_view rest =
+        std::string_view(text_).substr(colon == std::string::npos ? text_.size() : colon + 1);
     std::vector<std::pair<std::string, std::string>> settings;
     while (!rest.empty()) {
       const std::string_view item = rest.substr(0, rest.find(','));
@@ -204,7 +227,8 @@ class Expression {
       rest.remove_prefix(std::min(item.size() + 1, rest.size()));
     }
     // The kind of fabric first: the other keys refine it, in whatever order they are written.
-    std::stable_partition(settings.begin(), settings.end(), [](const auto& s) { return s.first == "fabric"; });
+    std::stable_partition(settings.begin(), settings.end(),
+                          [](const auto& s) { return s.first == "fabric"; });
     for (const auto& [key, value] : settings) {
       apply(spec, key, value);
     }
@@ -237,7 +261,8 @@ class Expression {
   }
 
   void complain(const std::string& what, std::string help) {
-    diagnostics_.error("E0321", {}, fmt::format("{} in the topology \"{}\"", what, text_), std::move(help));
+    diagnostics_.error("E0321", {}, fmt::format("{} in the topology \"{}\"", what, text_),
+                       std::move(help));
   }
 
   const std::string& text_;
@@ -263,8 +288,10 @@ void unknown_topology(const std::string& name, Diagnostics& diagnostics) {
   for (const FabricKind& kind : fabric_kinds()) {
     names.emplace_back(kind.name);
   }
-  diagnostics.error("E0320", {}, fmt::format("there is no topology \"{}\", neither in the catalogue nor as a file", name),
-                    did_you_mean(name, names));
+  diagnostics.error(
+      "E0320", {},
+      fmt::format("there is no topology \"{}\", neither in the catalogue nor as a file", name),
+      did_you_mean(name, names));
 }
 
 }  // namespace

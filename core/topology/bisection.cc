@@ -18,7 +18,8 @@ class FlowNetwork {
   explicit FlowNetwork(std::size_t vertices) : degree_(vertices + 1, 0) {}
 
   void add(std::uint32_t a, std::uint32_t b, std::int64_t forward, std::int64_t backward) {
-    for (const auto& [from, to, capacity] : {std::tuple(a, b, forward), std::tuple(b, a, backward)}) {
+    for (const auto& [from, to, capacity] :
+         {std::tuple(a, b, forward), std::tuple(b, a, backward)}) {
       from_.push_back(from);
       to_.push_back(to);
       capacity_.push_back(capacity);
@@ -76,8 +77,9 @@ Bandwidth bisection_bandwidth(const Topology& topology) {
   for (std::size_t l = 0; l < topology.link_count(); ++l) {
     const LinkId link = id_at<LinkId>(l);
     const auto capacity = static_cast<std::int64_t>(topology.bandwidth(link).bytes_per_s);
-    network.add(static_cast<std::uint32_t>(topology.from(link)), static_cast<std::uint32_t>(topology.to(link)),
-                topology.failed(link) ? 0 : capacity, 0);
+    network.add(static_cast<std::uint32_t>(topology.from(link)),
+                static_cast<std::uint32_t>(topology.to(link)), topology.failed(link) ? 0 : capacity,
+                0);
   }
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const auto device = static_cast<std::uint32_t>(devices[i]);

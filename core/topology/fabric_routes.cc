@@ -66,8 +66,8 @@ void FabricRoutes::index_links(const std::vector<LinkId>& links) {
   }
 }
 
-// A port forwards only where ports are wired to ports (ring, torus); else a machine with two uplinks
-// would become a switch.
+// A port forwards only where ports are wired to ports (ring, torus); else a machine with two
+// uplinks would become a switch.
 void FabricRoutes::mark_forwarding() {
   const auto is_switch = [&](std::uint32_t v) {
     return topology_.kind(vertices_[v]) == VertexKind::kSwitch;
