@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "cli/context.h"
+#include "cli/output.h"
+
+namespace CLI {
+class App;
+}
+
+namespace twinrun::cli {
+
+// What a verb does once its arguments are parsed.
+using Run = std::function<Output(Context&)>;
+
+// A row of the table of verbs. To add a verb: a file cli/NAME.cc with its add function, a
+// declaration below, a row in cli/verbs.cc.
+//
+// Options say with their type name what completion offers: "a|b|c" these words, "FILE" and "DIR"
+// paths, "TOPOLOGY" catalogue names and paths (see cli/completion.cc).
+struct Verb {
+  std::string_view name;
+  std::string_view summary;   // one line
+  std::string_view examples;  // lines, shown under --help
+  Run (*add)(CLI::App& app);  // adds options or subverbs, returns what to run
+};
+
+std::span<const Verb> all_verbs();
+
+// Adds a subcommand for each row; exactly one must be given. The verbs of the program are added
+// this way, and so are the subverbs of a verb (topo list | show | …).
+Run add_verbs(CLI::App& app, std::span<const Verb> verbs);
+
+// Refuses a word that is not one of the list, with "did you mean": UsageError.
+void check_word(std::string_view what,
+                const std::string& typed,
+                std::span<const std::string_view> words);
+
+Run add_completion(CLI::App& app);
+Run add_doctor(CLI::App& app);
+Run add_explain(CLI::App& app);
+Run add_schema(CLI::App& app);
+Run add_version(CLI::App& app);
+
+}  // namespace twinrun::cli

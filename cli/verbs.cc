@@ -1,0 +1,71 @@
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+
+#include "cli/verb.h"
+#include "core/base/did_you_mean.h"
+
+namespace twinrun::cli {
+namespace {
+
+constexpr std::array kVerbs = {
+    Verb{"doctor", "what this machine offers, and what to do about each missing part",
+         "twinrun doctor\n"
+         "twinrun doctor --format json",
+         add_doctor},
+    Verb{"explain", "what an error code means and what to do",
+         "twinrun explain E0203\n"
+         "twinrun explain              every code on one line",
+         add_explain},
+    Verb{"schema", "the JSON Schema of a file format",
+         "twinrun schema topology\n"
+         "twinrun schema plan > plan.schema.json",
+         add_schema},
+    Verb{"completion", "a completion script for your shell",
+         "source <(twinrun completion bash)\n"
+         "twinrun completion zsh  > ~/.zfunc/_twinrun\n"
+         "twinrun completion fish > ~/.config/fish/completions/twinrun.fish",
+         add_completion},
+    Verb{"version", "the version, and what it was built with",
+         "twinrun version\n"
+         "twinrun version --format json",
+         add_version},
+};
+
+}  // namespace
+
+std::span<const Verb> all_verbs() { return kVerbs; }
+
+Run add_verbs(CLI::App& app, std::span<const Verb> verbs) {
+  app.require_subcommand(1);
+  std::vector<std::pair<const CLI::App*, Run>> runs;
+  for (const Verb& verb : verbs) {
+    CLI::App* added = app.add_subcommand(std::string(verb.name), std::string(verb.summary));
+    added->footer(std::string(verb.examples));
+    runs.emplace_back(added, verb.add(*added));
+  }
+  return [runs = std::move(runs)](Context& context) {
+    for (const auto& [verb, run] : runs) {
+      if (verb->parsed()) {
+        return run(context);
+      }
+    }
+    throw std::logic_error("no verb was parsed");
+  };
+}
+
+void check_word(std::string_view what,
+                const std::string& typed,
+                std::span<const std::string_view> words) {
+  if (std::find(words.begin(), words.end(), typed) == words.end()) {
+    throw UsageError(fmt::format("\"{}\" is not a {}", typed, what),
+                     did_you_mean(typed, std::vector<std::string>(words.begin(), words.end())));
+  }
+}
+
+}  // namespace twinrun::cli
