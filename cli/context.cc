@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/table.h"
+#include "core/io/catalogue.h"
 #include "core/io/render_diagnostics.h"
 
 namespace twinrun::cli {
@@ -66,10 +66,7 @@ void Context::report(const Diagnostics& diagnostics) {
     if (found != inputs_.end()) {
       return *found;
     }
-    // A file that another file named: only plain files can be read twice.
-    std::error_code ignored;
-    return std::filesystem::is_regular_file(file, ignored) ? std::optional(Source::of_file(file))
-                                                           : std::nullopt;
+    return find_source_again(file);
   };
   const std::vector<LocatedDiagnostic> located = locate(shown, find_source);
   print_talk(speaks_json() ? render_jsonl(located) : render_text(located, colors_talk_));

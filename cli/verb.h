@@ -43,6 +43,7 @@ Run add_completion(CLI::App& app);
 Run add_doctor(CLI::App& app);
 Run add_explain(CLI::App& app);
 Run add_schema(CLI::App& app);
+Run add_topo(CLI::App& app);
 Run add_version(CLI::App& app);
 
 }  // namespace twinrun::cli

@@ -14,6 +14,11 @@ namespace twinrun::cli {
 namespace {
 
 constexpr std::array kVerbs = {
+    Verb{"topo", "machines and networks: the catalogue, paths, matrices, import",
+         "twinrun topo list\n"
+         "twinrun topo show dgx-a100\n"
+         "twinrun topo paths dgx-h100:nodes=16 node0/gpu0 node9/gpu3",
+         add_topo},
     Verb{"doctor", "what this machine offers, and what to do about each missing part",
          "twinrun doctor\n"
          "twinrun doctor --format json",

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "cli/context.h"
+#include "core/topology/spec.h"
+#include "core/topology/topology.h"
+
+namespace twinrun::cli {
+
+// The topology an argument names (catalogue, file, "-", expression), built. Warnings are reported;
+// errors throw InputError with all of them.
+Topology load_topology(Context& context, const std::string& argument);
+
+// A vertex by name: UsageError with "did you mean" when there is none.
+VertexId vertex_named(const Topology& topology, const std::string& name);
+
+}  // namespace twinrun::cli
