@@ -27,7 +27,7 @@ Table hop_table(const Topology& topology, const Route& route) {
                    {"kind"},
                    {"bandwidth_GBps", "GB/s", Align::kRight},
                    {"latency_s", "latency", Align::kRight},
-                   {"bottleneck", ""}};
+                   {"bottleneck", " "}};
   int hop = 0;
   for (const LinkId link : route.links) {
     const bool slowest = topology.capacity_owner(link) == topology.capacity_owner(route.bottleneck);
@@ -36,7 +36,7 @@ Table hop_table(const Topology& topology, const Route& route) {
                           topology.name(topology.to(link)), word(topology.link_kind(link)),
                           Cell(rate, fmt::format("{:.5g}", rate)),
                           Cell(to_seconds(topology.latency(link)), to_text(topology.latency(link))),
-                          Cell(slowest, slowest ? "<- bottleneck" : "", Tone::kWarning)});
+                          Cell(slowest, slowest ? "<- bottleneck" : " ", Tone::kWarning)});
   }
   return table;
 }
