@@ -58,9 +58,9 @@ TEST(DidYouMean, WithoutANearOneOnlyLists) {
 }
 
 TEST(DidYouMean, ALongListIsCutAndSaysSo) {
-  std::vector<std::string> names;
-  for (int i = 0; i < 25; ++i) {
-    names.push_back("name" + std::to_string(i));
+  std::vector<std::string> names(25);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    names[i] = "name" + std::to_string(i);
   }
   EXPECT_THAT(did_you_mean("zzz", names), EndsWith("name23, …"));
   names.pop_back();

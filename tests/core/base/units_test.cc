@@ -135,6 +135,7 @@ TEST(TransferTime, NeedsABandwidth) {
 TEST(Conversions, GoThereAndBack) {
   EXPECT_EQ(to_gigabytes_per_second(gigabytes_per_second(12.5)), 12.5);
   EXPECT_EQ(microseconds(1.5), Time{1'500'000});
+  EXPECT_EQ(microseconds(-1.5), Time{-1'500'000});
   EXPECT_DOUBLE_EQ(to_microseconds(microseconds(1.5)), 1.5);
   EXPECT_DOUBLE_EQ(to_seconds(Time{1'000'000'000'000}), 1.0);
 }
