@@ -23,8 +23,7 @@ test: $(WITH_TESTS) ## build everything in release and run every test
 	@ctest --preset release
 
 bench: $(WITH_TESTS) ## build and run the benchmarks
-	@cmake --build $(RELEASE) -j $(JOBS) --target twinrun_bench
-	@$(RELEASE)/tests/twinrun_bench
+	@cmake --build $(RELEASE) -j $(JOBS) --target bench
 
 asan: packages-test ## build with address and undefined-behaviour sanitizers, run every test
 	@cmake --preset asan
