@@ -3,7 +3,7 @@ set(scratch ${CMAKE_CURRENT_BINARY_DIR}/orphans_scratch)
 file(REMOVE_RECURSE ${scratch})
 file(WRITE ${scratch}/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES NONE)\n"
   "add_custom_target(t SOURCES a_test.cc deep/b_test.cc)\nadd_subdirectory(deep)\n"
-  "include(${CMAKE_CURRENT_LIST_DIR}/orphans.cmake)\n")
+  "include(\"${CMAKE_CURRENT_LIST_DIR}/orphans.cmake\")\n")
 file(WRITE ${scratch}/deep/CMakeLists.txt "add_custom_target(d SOURCES c_test.cc)\n")
 foreach(name a_test.cc deep/b_test.cc deep/c_test.cc)
   file(WRITE ${scratch}/${name} "")
