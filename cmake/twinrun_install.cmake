@@ -9,11 +9,13 @@ install(TARGETS ${libraries} EXPORT twinrun-targets
 install(TARGETS twinrun RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT twinrun-targets NAMESPACE twinrun::
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/twinrun)
+# In a folder of their own: beside the build's files find_package would take them for an installed package.
+set(package ${PROJECT_BINARY_DIR}/package)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/twinrun-config.cmake.in
-  ${PROJECT_BINARY_DIR}/twinrun-config.cmake
+  ${package}/twinrun-config.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/twinrun)
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/twinrun-config-version.cmake
+write_basic_package_version_file(${package}/twinrun-config-version.cmake
   COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/twinrun-config.cmake
-  ${PROJECT_BINARY_DIR}/twinrun-config-version.cmake
+install(FILES ${package}/twinrun-config.cmake
+  ${package}/twinrun-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/twinrun)

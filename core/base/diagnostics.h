@@ -30,8 +30,8 @@ struct Diagnostic {
   std::string help;   // a concrete fix; may be empty
 };
 
-// Collects every complaint about one input. Keeps the first 20 errors and counts the rest, so a
-// file with a million mistakes costs no memory.
+// Collects every complaint about one input. Keeps the first 20 errors and the first 20 warnings and
+// counts the rest, so a file with a million mistakes costs no memory.
 class Diagnostics {
  public:
   void add(Diagnostic diagnostic);

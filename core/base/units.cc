@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include <fmt/format.h>
@@ -60,7 +61,8 @@ std::optional<double> parse_quantity(std::string_view text, std::span<const Unit
   }
   for (const Unit& candidate : units) {
     if (candidate.name == unit) {
-      return number * candidate.factor;
+      const double scaled = number * candidate.factor;
+      return std::isfinite(scaled) ? std::optional(scaled) : std::nullopt;
     }
   }
   return std::nullopt;
@@ -82,7 +84,8 @@ std::string scaled(double value, std::span<const Unit> units) {
     }
   }
   const double shown = value / best->factor;
-  const int decimals = shown == std::floor(shown) ? 0 : shown < 10 ? 2 : shown < 100 ? 1 : 0;
+  // 9.999 is shown as 10.0, not as 10.00: the limits are where rounding gains a figure.
+  const int decimals = shown == std::floor(shown) ? 0 : shown < 9.995 ? 2 : shown < 99.95 ? 1 : 0;
   return fmt::format("{:.{}f} {}", shown, decimals, best->name);
 }
 
@@ -111,10 +114,11 @@ std::optional<FlopRate> parse_flop_rate(std::string_view text) {
 std::string to_text(Time time) {
   constexpr std::array kShown = {Unit{"ps", 1}, Unit{"ns", 1e3}, Unit{"us", 1e6}, Unit{"ms", 1e9},
                                  Unit{"s", 1e12}};
-  if (time.ps < 0) {
-    return fmt::format("-{}", to_text(Time{-time.ps}));
+  if (time.ps == 0) {
+    return "0 us";
   }
-  return time.ps == 0 ? "0 us" : scaled(static_cast<double>(time.ps), kShown);
+  const std::string size = scaled(std::abs(static_cast<double>(time.ps)), kShown);
+  return time.ps < 0 ? "-" + size : size;
 }
 
 std::string to_text(Bytes bytes) {
@@ -136,8 +140,12 @@ std::string to_text(FlopRate rate) {
 
 Time transfer_time(Bytes bytes, Bandwidth bandwidth) {
   TWINRUN_CHECK(bandwidth.bytes_per_s > 0);
-  return {static_cast<std::int64_t>(
-      std::ceil(static_cast<double>(bytes.count) / bandwidth.bytes_per_s * 1e12))};
+  // Multiplied first, and in 64-bit mantissas: 3 bytes at 3 GB/s are exactly 1000 ps, while 3 / 3e9
+  // is already rounded and would come out as 1001.
+  const long double ps =
+      std::ceil(static_cast<long double>(bytes.count) * 1e12L / bandwidth.bytes_per_s);
+  constexpr auto kLargest = std::numeric_limits<std::int64_t>::max();
+  return {ps < static_cast<long double>(kLargest) ? static_cast<std::int64_t>(ps) : kLargest};
 }
 
 }  // namespace twinrun

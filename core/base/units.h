@@ -34,7 +34,10 @@ struct FlopRate {
 
 constexpr Bandwidth gigabytes_per_second(double gb) { return {gb * 1e9}; }
 constexpr double to_gigabytes_per_second(Bandwidth b) { return b.bytes_per_s / 1e9; }
-constexpr Time microseconds(double us) { return {static_cast<std::int64_t>(us * 1e6 + 0.5)}; }
+constexpr Time microseconds(
+    double us) {  // to the nearest picosecond; std::llround is not constexpr
+  return {static_cast<std::int64_t>(us * 1e6 + (us < 0 ? -0.5 : 0.5))};
+}
 constexpr double to_seconds(Time t) { return static_cast<double>(t.ps) * 1e-12; }
 constexpr double to_microseconds(Time t) { return static_cast<double>(t.ps) * 1e-6; }
 

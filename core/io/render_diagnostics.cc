@@ -245,7 +245,7 @@ void locate_in_file(const Source& source, std::vector<LocatedDiagnostic*> wanted
   }
   std::erase_if(wanted,
                 [](const LocatedDiagnostic* one) { return one->diagnostic.place.offset < 0; });
-  LineFinder(*source.open(), wanted);
+  const LineFinder fills_in_lines(*source.open(), wanted);  // reads on construction
   for (LocatedDiagnostic* one : wanted) {
     one->width = caret_width(one->source_line, one->column);
   }

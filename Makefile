@@ -1,0 +1,66 @@
+# A thin front: which presets and scripts to call, in which order. The build itself is CMake's.
+#
+# `make build` must not need the test packages, and `make test` must not cost `make build` a rebuild: both
+# share build/release. The first configure leaves the tests out; `make test` switches them on once and
+# they stay on, while `make build` goes on to build only the program.
+.DEFAULT_GOAL := build
+.PHONY: build demo test bench asan conan format lint tidy clean help packages-build packages-test packages-lint packages-conan
+
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+RELEASE := build/release
+# Written by the generate step, so they exist only after a configure that succeeded.
+CONFIGURED := $(RELEASE)/build.ninja
+WITH_TESTS := $(RELEASE)/tests/CTestTestfile.cmake
+
+build: $(CONFIGURED) ## the program at build/release/twinrun
+	@cmake --build $(RELEASE) -j $(JOBS) --target twinrun
+
+demo: build ## build, then run the main job
+	@cmake/demo.sh
+
+test: $(WITH_TESTS) ## build everything in release and run every test
+	@cmake --build $(RELEASE) -j $(JOBS)
+	@ctest --preset release
+
+bench: $(WITH_TESTS) ## build and run the benchmarks
+	@cmake --build $(RELEASE) -j $(JOBS) --target bench
+
+asan: packages-test ## build with address and undefined-behaviour sanitizers, run every test
+	@cmake --preset asan
+	@cmake --build --preset asan -j $(JOBS)
+	@ctest --preset asan
+
+conan: packages-conan ## the same build and tests with dependencies resolved by Conan
+	@JOBS=$(JOBS) conan/build.sh
+
+format: packages-lint ## rewrite our C++ files with clang-format
+	@git ls-files -co --exclude-standard '*.h' '*.cc' '*.cu' | xargs clang-format -i
+
+lint: packages-lint $(WITH_TESTS) ## formatting, include rules and the other quick checks
+	@ctest --preset release -L lint
+
+tidy: packages-lint ## warnings as errors, each header alone, then clang-tidy on every file of ours
+	@cmake --preset dev
+	@cmake --build --preset dev -j $(JOBS)
+	@tests/lint/run_tidy.py -j $(JOBS) build/dev
+
+clean: ## remove everything that was built
+	rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1 /p' Makefile | while read -r name what; do printf '  make %-8s %s\n' "$$name" "$$what"; done
+
+$(CONFIGURED): | packages-build
+	@cmake --preset release -DTWINRUN_BUILD_TESTS=OFF -DTWINRUN_BUILD_BENCH=OFF
+
+$(WITH_TESTS): | packages-test
+	@cmake --preset release -DTWINRUN_BUILD_TESTS=ON -DTWINRUN_BUILD_BENCH=ON
+
+packages-build:
+	@cmake/install-packages.sh build
+packages-test:
+	@cmake/install-packages.sh build test
+packages-lint:
+	@cmake/install-packages.sh build test lint
+packages-conan:
+	@cmake/install-packages.sh build test conan

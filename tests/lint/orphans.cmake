@@ -1,0 +1,27 @@
+# The orphan gate: a *_test.cc or *_bench.cc on disk that no target names would silently never run.
+# Include last: it looks at the targets of this folder and of those below.
+file(GLOB_RECURSE on_disk CONFIGURE_DEPENDS *_test.cc *_bench.cc)
+if(NOT TWINRUN_BUILD_BENCH)
+  list(FILTER on_disk EXCLUDE REGEX "_bench\\.cc$")
+endif()
+
+function(twinrun_remove_named folder)
+  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS targets)
+    get_target_property(sources ${target} SOURCES)
+    foreach(source IN LISTS sources)
+      cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${folder} NORMALIZE)
+      list(REMOVE_ITEM on_disk ${source})
+    endforeach()
+  endforeach()
+  get_property(below DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+  foreach(folder IN LISTS below)
+    twinrun_remove_named(${folder})
+  endforeach()
+  set(on_disk ${on_disk} PARENT_SCOPE)
+endfunction()
+
+twinrun_remove_named(${CMAKE_CURRENT_SOURCE_DIR})
+if(on_disk)
+  message(FATAL_ERROR "tests on disk but in no target of tests/CMakeLists.txt: ${on_disk}")
+endif()
