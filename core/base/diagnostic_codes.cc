@@ -49,6 +49,68 @@ constexpr std::array kCodes = {
         "E0207", "the file declares another schema",
         "The \"schema\" key says what kind of file this is and in which version, such as "
         "\"twinrun/topology/1\". This file says something else than the command expects."},
+    DiagnosticCode{"E0401", "a dependency cycle",
+                   "The ops wait for each other through \"after\", so none of them can ever start. "
+                   "The message lists one way round: each op comes before the next, the last "
+                   "before the first. Remove one of these dependencies."},
+    DiagnosticCode{
+        "E0402", "a stream is out of order",
+        "Streams are first in, first out: ops of one device and stream run in file order. Here an "
+        "op is queued before another one that it waits for, directly or through others, so the "
+        "stream stops there. List the other op first, or put one of the two into another stream."},
+    DiagnosticCode{"E0403", "ops can never start",
+                   "These ops are not part of a cycle or deadlock themselves but wait behind one, "
+                   "through \"after\", their stream or the op they must start together with. They "
+                   "start once the other complaints are dealt with."},
+    DiagnosticCode{"E0404", "an op waits for itself", "The op's own id stands in its \"after\"."},
+    DiagnosticCode{"E0405", "a deadlock",
+                   "Ops wait for each other through a mix of dependencies, the order of streams "
+                   "and ops that start together (the ranks of a collective, a send and its recv). "
+                   "The help line gives the reason of each step. A common cause: two devices that "
+                   "each send before they receive, in one stream."},
+    DiagnosticCode{"E0411", "an id is given twice",
+                   "Every op needs an id of its own; traces and \"after\" refer to ops by id."},
+    DiagnosticCode{
+        "E0412", "an unknown id",
+        "\"after\" names an op that the plan does not have. Ids are compared letter by letter."},
+    DiagnosticCode{"E0413", "an unknown device",
+                   "The plan uses a device that is not among its \"devices\", or that the topology "
+                   "does not have. `twinrun topo show` lists the devices of a topology. A plan "
+                   "without \"devices\" uses whatever its ops name."},
+    DiagnosticCode{"E0414", "an unknown group",
+                   "A collective names a group that is not among the plan's \"groups\"."},
+    DiagnosticCode{"E0415", "a device is listed twice", "\"devices\" lists every device once."},
+    DiagnosticCode{"E0421", "ranks issue collectives in different order",
+                   "Each rank starts its collectives in the order of its stream, and a collective "
+                   "starts when all its ranks are there. Two ranks with the same collectives in "
+                   "different order wait for each other for ever, as they would with NCCL."},
+    DiagnosticCode{"E0422", "ranks disagree about a collective",
+                   "All ranks of a collective must name the same bytes, kind, algorithm, dtype and "
+                   "root. Ops belong to one collective when they have the same group and the same "
+                   "\"match\", by default the id up to the last '@'."},
+    DiagnosticCode{"E0423", "a collective misses a rank",
+                   "Every device of the group needs one op in the collective, or the others wait "
+                   "for it for ever."},
+    DiagnosticCode{"E0424", "a rank takes part in a collective twice",
+                   "Two ops of one device have the same group and \"match\". If they are two "
+                   "collectives, give them different \"match\" names."},
+    DiagnosticCode{"E0425", "a device outside the group",
+                   "The op's device is not in the group of its collective."},
+    DiagnosticCode{"E0426", "a root is missing or outside the group",
+                   "Broadcast and reduce need a \"root\", which must be a device of the group."},
+    DiagnosticCode{"E0427", "a group names a device twice", "Every device of a group is one rank."},
+    DiagnosticCode{"E0431", "a send without a recv",
+                   "Sends and recvs meet by sender, receiver and tag, in file order. This send has "
+                   "no recv to meet."},
+    DiagnosticCode{"E0432", "a recv without a send",
+                   "Sends and recvs meet by sender, receiver and tag, in file order. This recv has "
+                   "no send to meet."},
+    DiagnosticCode{"E0433", "a send and its recv disagree in size",
+                   "Both must name the same bytes. When the sizes look shifted by one, a message "
+                   "of that sender, receiver and tag is missing further up."},
+    DiagnosticCode{"E0434", "a transfer from a device to itself",
+                   "A copy, send or recv needs two different devices."},
+    DiagnosticCode{"W0401", "the plan has no ops", "Nothing will happen when it runs."},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
+#include "core/base/json_pointer.h"
 
 namespace twinrun {
 namespace {
@@ -34,21 +35,6 @@ JsonKind kind_of(JsonToken token) {
       break;
   }
   return JsonKind::kNull;
-}
-
-// RFC 6901: "~" and "/" inside a key are written ~0 and ~1.
-std::string escaped_for_pointer(std::string_view key) {
-  std::string out;
-  for (char c : key) {
-    if (c == '~') {
-      out += "~0";
-    } else if (c == '/') {
-      out += "~1";
-    } else {
-      out += c;
-    }
-  }
-  return out;
 }
 
 }  // namespace

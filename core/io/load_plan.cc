@@ -1,0 +1,342 @@
+#include "core/io/load_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/did_you_mean.h"
+#include "core/base/json_pointer.h"
+#include "core/io/json_document.h"
+#include "core/io/json_tokens.h"
+#include "core/io/op_reader.h"
+#include "core/plan/plan_builder.h"
+#include "core/plan/validate.h"
+
+namespace twinrun {
+namespace {
+
+constexpr std::string_view kSchema = "twinrun/plan/1";
+constexpr std::array<std::string_view, 9> kTopKeys = {
+    "schema", "name", "topology", "devices", "groups", "ops", "comment", "source", "$schema"};
+
+std::string_view found_text(JsonToken token) {
+  switch (token) {
+    case JsonToken::kBeginObject:
+      return "an object";
+    case JsonToken::kBeginArray:
+      return "an array";
+    case JsonToken::kString:
+      return "a string";
+    case JsonToken::kInteger:
+    case JsonToken::kNumber:
+      return "a number";
+    case JsonToken::kTrue:
+    case JsonToken::kFalse:
+      return "a boolean";
+    case JsonToken::kNull:
+    case JsonToken::kKey:
+    case JsonToken::kEndObject:
+    case JsonToken::kEndArray:
+    case JsonToken::kEnd:
+      break;
+  }
+  return "null";
+}
+
+// Reads the top level token by token: nothing of the file is held but the op at hand, however large
+// or misplaced its parts are.
+class PlanLoader {
+ public:
+  PlanLoader(const Source& source, Diagnostics& diagnostics)
+      : file_(source.name()),
+        diagnostics_(diagnostics),
+        tokens_(source),
+        document_(file_),
+        ops_(file_, builder_, diagnostics) {}
+
+  std::optional<Plan> run();
+
+ private:
+  void read_top();
+  void read_member(const std::string& key, std::int64_t key_offset);
+  bool is_refused(const std::string& key, std::int64_t key_offset);
+  void read_schema(JsonToken token);
+  void read_text(JsonToken token, std::string_view key, std::string& out);
+  void read_devices(JsonToken token);
+  void read_groups(JsonToken token);
+  void read_group(JsonToken token, const std::string& pointer, GroupId group);
+  void read_ops(JsonToken token);
+  void skip(JsonToken token);
+  void check_complete();
+  void check_declared();
+
+  [[nodiscard]] Place here(std::string pointer) const {
+    return {file_, std::move(pointer), tokens_.offset(), false};
+  }
+  void wrong_type(JsonToken token, std::string pointer, std::string_view wanted);
+
+  std::string file_;
+  Diagnostics& diagnostics_;
+  JsonTokens tokens_;
+  JsonDocument document_;
+  PlanBuilder builder_;
+  OpReader ops_;
+  std::vector<std::string> seen_;
+  std::vector<bool> declared_devices_;
+  std::vector<bool> declared_groups_;
+  bool groups_missing_ = false;
+  bool is_plan_ = true;
+};
+
+void PlanLoader::wrong_type(JsonToken token, std::string pointer, std::string_view wanted) {
+  diagnostics_.error("E0202", here(std::move(pointer)),
+                     fmt::format("expected {}, found {}", wanted, found_text(token)));
+  skip(token);
+}
+
+void PlanLoader::skip(JsonToken token) {
+  std::size_t depth = 0;
+  while (true) {
+    if (token == JsonToken::kBeginObject || token == JsonToken::kBeginArray) {
+      ++depth;
+    } else if (token == JsonToken::kEndObject || token == JsonToken::kEndArray) {
+      --depth;
+    }
+    if (depth == 0) {
+      return;
+    }
+    token = tokens_.next();
+  }
+}
+
+void PlanLoader::read_top() {
+  const JsonToken first = tokens_.next();
+  if (first != JsonToken::kBeginObject) {
+    wrong_type(first, "", "a plan as an object {…}");
+    is_plan_ = false;
+    return;
+  }
+  while (tokens_.next() != JsonToken::kEndObject) {
+    read_member(std::string(tokens_.text()), tokens_.offset());
+  }
+  tokens_.next();  // complains about anything after the value
+}
+
+bool PlanLoader::is_refused(const std::string& key, std::int64_t key_offset) {
+  constexpr std::size_t kMostSeen = 64;  // a file of unknown keys is not remembered whole
+  const Place place{file_, "/" + escaped_for_pointer(key), key_offset, true};
+  if (std::find(seen_.begin(), seen_.end(), key) != seen_.end()) {
+    diagnostics_.error("E0105", place, fmt::format("the key \"{}\" is given twice", key),
+                       "keep one of them");
+    return true;
+  }
+  if (seen_.size() < kMostSeen) {
+    seen_.push_back(key);
+  }
+  if (std::find(kTopKeys.begin(), kTopKeys.end(), key) != kTopKeys.end()) {
+    return false;
+  }
+  const std::vector<std::string> known(kTopKeys.begin(), kTopKeys.end() - 1);
+  diagnostics_.error("E0205", place, fmt::format("unknown key {} in a plan", json_quoted(key)),
+                     did_you_mean(key, known));
+  return true;
+}
+
+void PlanLoader::read_member(const std::string& key, std::int64_t key_offset) {
+  const bool refused = is_refused(key, key_offset);
+  const JsonToken token = tokens_.next();
+  if (refused || key == "$schema") {
+    skip(token);
+  } else if (key == "schema") {
+    read_schema(token);
+  } else if (key == "name") {
+    read_text(token, key, builder_.text().name);
+  } else if (key == "topology") {
+    read_text(token, key, builder_.text().topology);
+  } else if (key == "comment") {
+    read_text(token, key, builder_.text().comment);
+  } else if (key == "source") {
+    read_text(token, key, builder_.text().source);
+  } else if (key == "devices") {
+    read_devices(token);
+  } else if (key == "groups") {
+    read_groups(token);
+  } else {
+    read_ops(token);
+  }
+}
+
+void PlanLoader::read_schema(JsonToken token) {
+  if (token != JsonToken::kString) {
+    wrong_type(token, "/schema", "a string");
+  } else if (tokens_.text() != kSchema) {
+    diagnostics_.error(
+        "E0207", here("/schema"),
+        fmt::format("this file declares the schema {}", json_quoted(tokens_.text().substr(0, 80))),
+        fmt::format("a plan declares \"schema\": \"{}\"", kSchema));
+  }
+}
+
+void PlanLoader::read_text(JsonToken token, std::string_view key, std::string& out) {
+  if (token == JsonToken::kString) {
+    out = tokens_.text();
+  } else {
+    wrong_type(token, fmt::format("/{}", key), "a string");
+  }
+}
+
+void PlanLoader::read_devices(JsonToken token) {
+  if (token != JsonToken::kBeginArray) {
+    wrong_type(token, "/devices", "an array of device names");
+    return;
+  }
+  std::size_t position = 0;
+  for (token = tokens_.next(); token != JsonToken::kEndArray; token = tokens_.next()) {
+    const std::string pointer = fmt::format("/devices/{}", position++);
+    if (token != JsonToken::kString) {
+      wrong_type(token, pointer, "the name of a device");
+      continue;
+    }
+    const std::size_t device = index_of(ops_.device(tokens_.text(), here(pointer)));
+    declared_devices_.resize(std::max(declared_devices_.size(), device + 1));
+    if (declared_devices_[device]) {
+      diagnostics_.error("E0415", here(pointer),
+                         fmt::format("the device \"{}\" is listed twice", tokens_.text()),
+                         "list every device once");
+    }
+    declared_devices_[device] = true;
+  }
+}
+
+void PlanLoader::read_groups(JsonToken token) {
+  if (token != JsonToken::kBeginObject) {
+    wrong_type(token, "/groups", "an object of groups, each an array of device names");
+    return;
+  }
+  while (tokens_.next() != JsonToken::kEndObject) {
+    const std::string name(tokens_.text());
+    const GroupId group = builder_.add_group(name);
+    const std::string pointer = "/groups/" + escaped_for_pointer(name);
+    declared_groups_.resize(std::max(declared_groups_.size(), index_of(group) + 1));
+    if (declared_groups_[index_of(group)]) {
+      diagnostics_.error("E0105", {file_, pointer, tokens_.offset(), true},
+                         fmt::format("the group \"{}\" is given twice", name), "keep one of them");
+    }
+    declared_groups_[index_of(group)] = true;
+    read_group(tokens_.next(), pointer, group);
+  }
+}
+
+void PlanLoader::read_group(JsonToken token, const std::string& pointer, GroupId group) {
+  if (token != JsonToken::kBeginArray) {
+    wrong_type(token, pointer, "an array of device names");
+    return;
+  }
+  std::size_t position = 0;
+  for (token = tokens_.next(); token != JsonToken::kEndArray; token = tokens_.next()) {
+    const std::string entry = fmt::format("{}/{}", pointer, position++);
+    if (token == JsonToken::kString) {
+      builder_.add_to_group(group, ops_.device(tokens_.text(), here(entry)));
+    } else {
+      wrong_type(token, entry, "the name of a device");
+    }
+  }
+}
+
+void PlanLoader::read_ops(JsonToken token) {
+  if (token != JsonToken::kBeginArray) {
+    wrong_type(token, "/ops", "an array of ops");
+    return;
+  }
+  for (token = tokens_.next(); token != JsonToken::kEndArray; token = tokens_.next()) {
+    document_.fill(tokens_, token, fmt::format("/ops/{}", builder_.size()), diagnostics_);
+    ops_.read(document_.root());
+  }
+}
+
+void PlanLoader::check_complete() {
+  for (const std::string_view key : {"schema", "ops"}) {
+    if (std::find(seen_.begin(), seen_.end(), key) == seen_.end()) {
+      diagnostics_.error(
+          "E0201", {file_, "", 0, false}, fmt::format("a plan has no \"{}\"", key),
+          key == "ops" ? "add \"ops\": […]" : fmt::format("add \"schema\": \"{}\"", kSchema));
+    }
+  }
+}
+
+void PlanLoader::check_declared() {
+  const bool lists_devices = std::find(seen_.begin(), seen_.end(), "devices") != seen_.end();
+  declared_devices_.resize(builder_.devices().size());
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < declared_devices_.size(); ++i) {
+    if (declared_devices_[i]) {
+      known.emplace_back(builder_.devices()[i]);
+    }
+  }
+  for (std::size_t i = 0; i < declared_devices_.size() && lists_devices; ++i) {
+    if (!declared_devices_[i] && !ops_.device_places()[i].pointer.empty()) {
+      diagnostics_.error("E0413", ops_.device_places()[i],
+                         fmt::format("the device \"{}\" is not among the plan's \"devices\"",
+                                     builder_.devices()[i]),
+                         known.empty() ? "list it" : did_you_mean(builder_.devices()[i], known));
+    }
+  }
+  declared_groups_.resize(builder_.groups().size());
+  known.clear();
+  for (std::size_t i = 0; i < declared_groups_.size(); ++i) {
+    if (declared_groups_[i]) {
+      known.emplace_back(builder_.groups()[i]);
+    }
+  }
+  for (std::size_t i = 0; i < declared_groups_.size(); ++i) {
+    if (!declared_groups_[i] && !ops_.group_places()[i].pointer.empty()) {
+      groups_missing_ = true;
+      diagnostics_.error(
+          "E0414", ops_.group_places()[i],
+          fmt::format("the group \"{}\" is not among the plan's \"groups\"", builder_.groups()[i]),
+          known.empty() ? "add \"groups\": { \"name\": [devices …] }"
+                        : did_you_mean(builder_.groups()[i], known));
+    }
+  }
+}
+
+std::optional<Plan> PlanLoader::run() {
+  try {
+    read_top();
+  } catch (const JsonSyntaxError& error) {
+    diagnostics_.error("E0102", {file_, "", error.offset(), false}, error.what(), error.help());
+    return std::nullopt;
+  }
+  if (!is_plan_) {
+    return std::nullopt;
+  }
+  check_complete();
+  check_declared();
+  ops_.resolve();
+  if (!ops_.all_readable() || groups_missing_) {
+    return std::nullopt;
+  }
+  return std::move(builder_).finish();
+}
+
+}  // namespace
+
+std::optional<Plan> load_plan(const Source& source, Diagnostics& diagnostics) {
+  return PlanLoader(source, diagnostics).run();
+}
+
+std::optional<Plan> load_valid_plan(const Source& source,
+                                    const std::function<bool(std::string_view)>& device_exists,
+                                    Diagnostics& diagnostics) {
+  std::optional<Plan> plan = load_plan(source, diagnostics);
+  if (plan) {
+    validate(*plan, {source.name(), device_exists, true}, diagnostics);
+  }
+  return plan;
+}
+
+}  // namespace twinrun

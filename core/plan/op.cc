@@ -1,0 +1,27 @@
+#include "core/plan/op.h"
+
+namespace twinrun {
+
+std::string_view default_stream(OpKind kind) {
+  switch (kind) {
+    case OpKind::kCompute:
+    case OpKind::kHost:
+    case OpKind::kMarker:
+      return "compute";
+    case OpKind::kCopy:
+      return "copy";
+    case OpKind::kSend:
+    case OpKind::kRecv:
+    case OpKind::kCollective:
+      return "comm";
+  }
+  return "compute";
+}
+
+bool has_root(CollectiveKind kind) {
+  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce;
+}
+
+std::string_view default_match(std::string_view id) { return id.substr(0, id.rfind('@')); }
+
+}  // namespace twinrun

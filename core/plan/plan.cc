@@ -1,0 +1,124 @@
+#include "core/plan/plan.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+
+namespace twinrun {
+namespace {
+
+template <class T>
+std::size_t bytes_of(const std::vector<T>& column) {
+  return column.capacity() * sizeof(T);
+}
+
+}  // namespace
+
+std::string_view Plan::id(OpId op) const {
+  const std::size_t at = index_of(op);
+  const std::uint32_t begin = at == 0 ? 0 : columns_.id_end[at - 1];
+  return {columns_.ids.data() + begin, columns_.id_end[at] - begin};
+}
+
+std::int16_t Plan::priority(OpId op) const {
+  return columns_.priority.empty() ? std::int16_t{0} : columns_.priority[index_of(op)];
+}
+
+std::optional<Time> Plan::duration(OpId op) const {
+  if (columns_.duration_ps.empty() || columns_.duration_ps[index_of(op)] < 0) {
+    return std::nullopt;
+  }
+  return Time{columns_.duration_ps[index_of(op)]};
+}
+
+std::span<const MemoryEffect> Plan::memory_effects(OpId op) const {
+  return memory_effects_.rows() == 0 ? std::span<const MemoryEffect>() : memory_effects_[op];
+}
+
+std::optional<OpId> Plan::find(std::string_view id) const {
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (this->id(id_at<OpId>(i)) == id) {
+      return id_at<OpId>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+std::uint32_t Plan::attribute(OpId op, OpKind wanted) const {
+  TWINRUN_DCHECK(kind(op) == wanted);
+  static_cast<void>(wanted);
+  return columns_.attribute[index_of(op)];
+}
+
+const ComputeOp& Plan::compute(OpId op) const {
+  return columns_.compute[attribute(op, OpKind::kCompute)];
+}
+
+const CopyOp& Plan::copy(OpId op) const { return columns_.copy[attribute(op, OpKind::kCopy)]; }
+
+const MessageOp& Plan::message(OpId op) const {
+  TWINRUN_DCHECK(kind(op) == OpKind::kSend || kind(op) == OpKind::kRecv);
+  return columns_.message[columns_.attribute[index_of(op)]];
+}
+
+const CollectiveOp& Plan::collective(OpId op) const {
+  return columns_.collective[attribute(op, OpKind::kCollective)];
+}
+
+const CollectiveShape& Plan::shape(OpId op) const { return columns_.shapes[collective(op).shape]; }
+
+std::string_view Plan::algorithm_name(const CollectiveShape& shape) const {
+  return columns_.words[shape.algorithm];
+}
+
+const Kernel* Plan::kernel(OpId op) const {
+  const KernelId kernel = compute(op).kernel;
+  return kernel == no_id<KernelId>() ? nullptr : &columns_.kernels[index_of(kernel)];
+}
+
+std::string_view Plan::device_name(DeviceId device) const {
+  return columns_.devices[index_of(device)];
+}
+
+DeviceId Plan::stream_device(StreamId stream) const {
+  return columns_.stream_keys[index_of(stream)].device;
+}
+
+std::string_view Plan::stream_name(StreamId stream) const {
+  return columns_.words[columns_.stream_keys[index_of(stream)].name];
+}
+
+std::string_view Plan::group_name(GroupId group) const { return columns_.groups[index_of(group)]; }
+
+std::span<const DeviceId> Plan::group_devices(GroupId group) const {
+  return columns_.group_devices[index_of(group)];
+}
+
+std::string_view Plan::match(OpId op) const {
+  const auto& given = columns_.given_match;
+  const auto found = std::lower_bound(given.begin(), given.end(), op,
+                                      [](const GivenMatch& row, OpId key) { return row.op < key; });
+  return found != given.end() && found->op == op ? columns_.words[found->text]
+                                                 : default_match(id(op));
+}
+
+PlanMemory Plan::memory_use() const {
+  const Columns& c = columns_;
+  PlanMemory use;
+  use.name_bytes = c.ids.capacity();
+  use.edge_bytes = 2 * edge_count() * sizeof(OpId);
+  use.op_bytes = bytes_of(c.kind) + bytes_of(c.stream) + bytes_of(c.attribute) +
+                 bytes_of(c.id_end) + bytes_of(c.duration_ps) + bytes_of(c.priority) +
+                 bytes_of(c.compute) + bytes_of(c.copy) + bytes_of(c.message) +
+                 bytes_of(c.collective) + bytes_of(c.given_match) + stream_order_.bytes() +
+                 instances_.bytes() + memory_effects_.bytes() + predecessors_.bytes() +
+                 successors_.bytes() - use.edge_bytes;
+  const auto per = [](std::size_t bytes, std::size_t count) {
+    return count == 0 ? 0.0 : static_cast<double>(bytes) / static_cast<double>(count);
+  };
+  use.bytes_per_op = per(use.op_bytes, size());
+  use.bytes_per_edge = per(use.edge_bytes, edge_count());
+  return use;
+}
+
+}  // namespace twinrun

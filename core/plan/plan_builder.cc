@@ -1,0 +1,341 @@
+#include "core/plan/plan_builder.h"
+
+#include <limits>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/base/csr.h"
+#include "core/base/diagnostics.h"
+
+namespace twinrun {
+namespace {
+
+std::uint64_t hash_of_kernel(const Kernel& kernel) {
+  std::uint64_t hash = hash_pair(static_cast<std::uint64_t>(kernel.kind), kernel.m);
+  hash = hash_pair(hash_pair(hash, kernel.n), kernel.k);
+  return hash_pair(hash_pair(hash, kernel.layer_index.value_or(0)), hash_of(kernel.layer));
+}
+
+std::uint64_t hash_of_shape(const CollectiveShape& shape) {
+  std::uint64_t hash =
+      hash_pair(static_cast<std::uint64_t>(shape.kind), static_cast<std::uint64_t>(shape.dtype));
+  hash = hash_pair(hash_pair(hash, index_of(shape.group)), index_of(shape.root));
+  return hash_pair(hash, shape.algorithm);
+}
+
+// The OpIds 0, 1, 2, …: the targets when ops are sorted into rows.
+std::vector<OpId> all_ops(std::size_t count) {
+  std::vector<OpId> ops(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    ops[i] = id_at<OpId>(i);
+  }
+  return ops;
+}
+
+}  // namespace
+
+void PlanBuilder::reserve(std::size_t ops, std::size_t edges) {
+  columns_.kind.reserve(ops);
+  columns_.stream.reserve(ops);
+  columns_.attribute.reserve(ops);
+  columns_.id_end.reserve(ops);
+  edge_op_.reserve(edges);
+  edge_on_.reserve(edges);
+}
+
+DeviceId PlanBuilder::add_device(std::string_view name) {
+  return id_at<DeviceId>(columns_.devices.intern(name));
+}
+
+StreamId PlanBuilder::stream(DeviceId device, std::string_view name) {
+  const std::uint32_t word = columns_.words.intern(name);
+  const auto next = static_cast<std::uint32_t>(columns_.stream_keys.size());
+  const auto [index, is_new] =
+      known_streams_.find_or_insert(hash_pair(index_of(device), word), next, [&](std::uint32_t at) {
+        return columns_.stream_keys[at].device == device && columns_.stream_keys[at].name == word;
+      });
+  if (is_new) {
+    columns_.stream_keys.push_back({device, word});
+  }
+  return id_at<StreamId>(index);
+}
+
+GroupId PlanBuilder::add_group(std::string_view name) {
+  const std::uint32_t index = columns_.groups.intern(name);
+  columns_.group_devices.resize(columns_.groups.size());
+  return id_at<GroupId>(index);
+}
+
+GroupId PlanBuilder::add_group(std::string_view name, std::span<const DeviceId> devices) {
+  const GroupId group = add_group(name);
+  columns_.group_devices[index_of(group)].assign(devices.begin(), devices.end());
+  return group;
+}
+
+void PlanBuilder::add_to_group(GroupId group, DeviceId device) {
+  columns_.group_devices[index_of(group)].push_back(device);
+}
+
+OpId PlanBuilder::add(std::string_view id, StreamId stream, OpKind kind, std::size_t attribute) {
+  constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max() - 1;
+  if (columns_.ids.size() + id.size() > kMost || size() >= kMost) {
+    throw CannotRun("the plan is too large: more than 4 GB of op ids");
+  }
+  TWINRUN_DCHECK(index_of(stream) < columns_.stream_keys.size());
+  columns_.kind.push_back(kind);
+  columns_.stream.push_back(stream);
+  columns_.attribute.push_back(static_cast<std::uint32_t>(attribute));
+  columns_.ids += id;
+  columns_.id_end.push_back(static_cast<std::uint32_t>(columns_.ids.size()));
+  return id_at<OpId>(size() - 1);
+}
+
+OpId PlanBuilder::add_compute(std::string_view id, StreamId stream, const ComputeSpec& spec) {
+  columns_.compute.push_back(
+      {spec.flops, spec.bytes, spec.kernel ? intern(*spec.kernel) : no_id<KernelId>(), spec.dtype});
+  return add(id, stream, OpKind::kCompute, columns_.compute.size() - 1);
+}
+
+OpId PlanBuilder::add_copy(std::string_view id, StreamId stream, DeviceId to, Bytes bytes) {
+  columns_.copy.push_back({bytes, to});
+  return add(id, stream, OpKind::kCopy, columns_.copy.size() - 1);
+}
+
+OpId PlanBuilder::add_message(std::string_view id,
+                              StreamId stream,
+                              OpKind kind,
+                              const MessageSpec& spec) {
+  columns_.message.push_back({spec.bytes, spec.peer, spec.tag, no_id<OpId>()});
+  return add(id, stream, kind, columns_.message.size() - 1);
+}
+
+OpId PlanBuilder::add_send(std::string_view id, StreamId stream, const MessageSpec& spec) {
+  return add_message(id, stream, OpKind::kSend, spec);
+}
+
+OpId PlanBuilder::add_recv(std::string_view id, StreamId stream, const MessageSpec& spec) {
+  return add_message(id, stream, OpKind::kRecv, spec);
+}
+
+OpId PlanBuilder::add_collective(std::string_view id, StreamId stream, const CollectiveSpec& spec) {
+  const std::uint32_t shape = intern(CollectiveShape{spec.kind, spec.dtype, spec.group, spec.root,
+                                                     columns_.words.intern(spec.algorithm)});
+  columns_.collective.push_back({spec.bytes, shape, no_id<InstanceId>()});
+  if (!spec.match.empty() && spec.match != default_match(id)) {
+    columns_.given_match.push_back({id_at<OpId>(size()), columns_.words.intern(spec.match)});
+  }
+  return add(id, stream, OpKind::kCollective, columns_.collective.size() - 1);
+}
+
+OpId PlanBuilder::add_host(std::string_view id, StreamId stream, std::optional<Time> duration) {
+  const OpId op = add(id, stream, OpKind::kHost, 0);
+  if (duration) {
+    set_duration(op, *duration);
+  }
+  return op;
+}
+
+OpId PlanBuilder::add_marker(std::string_view id, StreamId stream) {
+  return add(id, stream, OpKind::kMarker, 0);
+}
+
+void PlanBuilder::depend(OpId op, OpId on) {
+  TWINRUN_DCHECK(index_of(op) < size() && index_of(on) < size());
+  edge_op_.push_back(op);
+  edge_on_.push_back(on);
+}
+
+std::size_t PlanBuilder::depend_later(OpId op) {
+  edge_op_.push_back(op);
+  edge_on_.push_back(no_id<OpId>());
+  return edge_on_.size() - 1;
+}
+
+void PlanBuilder::drop_unresolved() {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < edge_on_.size(); ++i) {
+    if (edge_on_[i] != no_id<OpId>()) {
+      edge_op_[kept] = edge_op_[i];
+      edge_on_[kept++] = edge_on_[i];
+    }
+  }
+  edge_op_.resize(kept);
+  edge_on_.resize(kept);
+}
+
+void PlanBuilder::set_duration(OpId op, Time duration) {
+  TWINRUN_CHECK(duration.ps >= 0 && index_of(op) < size());
+  columns_.duration_ps.resize(size(), -1);
+  columns_.duration_ps[index_of(op)] = duration.ps;
+}
+
+void PlanBuilder::set_priority(OpId op, std::int16_t priority) {
+  TWINRUN_CHECK(index_of(op) < size());
+  if (priority != 0 || !columns_.priority.empty()) {
+    columns_.priority.resize(size(), 0);
+    columns_.priority[index_of(op)] = priority;
+  }
+}
+
+void PlanBuilder::add_memory_effect(OpId op, MemoryEffect effect) {
+  TWINRUN_CHECK(index_of(op) < size());
+  effect_op_.push_back(op);
+  effects_.push_back(effect);
+}
+
+std::string_view PlanBuilder::id(OpId op) const {
+  const std::size_t at = index_of(op);
+  const std::uint32_t begin = at == 0 ? 0 : columns_.id_end[at - 1];
+  return {columns_.ids.data() + begin, columns_.id_end[at] - begin};
+}
+
+KernelId PlanBuilder::intern(const Kernel& kernel) {
+  const auto next = static_cast<std::uint32_t>(columns_.kernels.size());
+  const auto [index, is_new] = known_kernels_.find_or_insert(
+      hash_of_kernel(kernel), next,
+      [&](std::uint32_t at) { return columns_.kernels[at] == kernel; });
+  if (is_new) {
+    columns_.kernels.push_back(kernel);
+  }
+  return id_at<KernelId>(index);
+}
+
+std::uint32_t PlanBuilder::intern(const CollectiveShape& shape) {
+  const auto next = static_cast<std::uint32_t>(columns_.shapes.size());
+  const auto [index, is_new] = known_shapes_.find_or_insert(
+      hash_of_shape(shape), next, [&](std::uint32_t at) { return columns_.shapes[at] == shape; });
+  if (is_new) {
+    columns_.shapes.push_back(shape);
+  }
+  return index;
+}
+
+// The i-th send from a to b with a tag meets the i-th recv on b from a with that tag. Each channel
+// (from, to, tag) keeps those that still wait, which are all sends or all recvs.
+void PlanBuilder::pair_messages() {
+  struct Channel {
+    DeviceId from;
+    DeviceId to;
+    std::int32_t tag;
+    OpKind waiting_kind;
+    std::vector<OpId> waiting;
+    std::size_t met = 0;  // how many of those have met their partner
+  };
+  std::vector<Channel> channels;
+  HashIndex known;
+  const std::size_t ops = columns_.message.empty() ? 0 : size();
+  for (std::size_t i = 0; i < ops; ++i) {
+    const OpKind kind = columns_.kind[i];
+    if (kind != OpKind::kSend && kind != OpKind::kRecv) {
+      continue;
+    }
+    MessageOp& message = columns_.message[columns_.attribute[i]];
+    const DeviceId device = columns_.stream_keys[index_of(columns_.stream[i])].device;
+    const auto [from, to] =
+        kind == OpKind::kSend ? std::pair(device, message.peer) : std::pair(message.peer, device);
+    const auto is_same = [&, sender = from, receiver = to](std::uint32_t at) {
+      const Channel& c = channels[at];
+      return c.from == sender && c.to == receiver && c.tag == message.tag;
+    };
+    const std::uint64_t hash =
+        hash_pair(hash_pair(index_of(from), index_of(to)), static_cast<std::uint32_t>(message.tag));
+    const auto [at, is_new] =
+        known.find_or_insert(hash, static_cast<std::uint32_t>(channels.size()), is_same);
+    if (is_new) {
+      channels.push_back({from, to, message.tag, kind, {}});
+    }
+    Channel& channel = channels[at];
+    if (channel.met == channel.waiting.size()) {
+      channel.waiting.clear();
+      channel.met = 0;
+      channel.waiting_kind = kind;
+    }
+    if (channel.waiting_kind == kind) {
+      channel.waiting.push_back(id_at<OpId>(i));
+    } else {
+      message.partner = channel.waiting[channel.met++];
+      columns_.message[columns_.attribute[index_of(message.partner)]].partner = id_at<OpId>(i);
+    }
+  }
+}
+
+// Collectives of one group with one match are one instance; instances are numbered by their first
+// op. Also sets the instance of each collective.
+Csr<InstanceId, OpId> PlanBuilder::group_instances() {
+  struct Key {
+    GroupId group;
+    std::string_view match;
+  };
+  std::vector<Key> keys;
+  std::vector<InstanceId> rows;
+  std::vector<OpId> ops;
+  HashIndex known;
+  rows.reserve(columns_.collective.size());
+  ops.reserve(columns_.collective.size());
+  auto given = columns_.given_match.begin();
+  const std::size_t count = columns_.collective.empty() ? 0 : size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (columns_.kind[i] != OpKind::kCollective) {
+      continue;
+    }
+    const OpId op = id_at<OpId>(i);
+    const bool is_given = given != columns_.given_match.end() && given->op == op;
+    CollectiveOp& collective = columns_.collective[columns_.attribute[i]];
+    const Key key{columns_.shapes[collective.shape].group,
+                  is_given ? columns_.words[(given++)->text] : default_match(id(op))};
+    const auto [row, is_new] =
+        known.find_or_insert(hash_pair(hash_of(key.match), index_of(key.group)),
+                             static_cast<std::uint32_t>(keys.size()), [&](std::uint32_t at) {
+                               return keys[at].group == key.group && keys[at].match == key.match;
+                             });
+    if (is_new) {
+      keys.push_back(key);
+    }
+    collective.instance = id_at<InstanceId>(row);
+    rows.push_back(collective.instance);
+    ops.push_back(op);
+  }
+  return Csr<InstanceId, OpId>::from_pairs(keys.size(), rows, ops);
+}
+
+// Growing leaves up to half of a column unused; a plan of millions of ops is kept for long.
+void PlanBuilder::shrink() {
+  Plan::Columns& c = columns_;
+  c.kind.shrink_to_fit();
+  c.stream.shrink_to_fit();
+  c.attribute.shrink_to_fit();
+  c.id_end.shrink_to_fit();
+  c.ids.shrink_to_fit();
+  c.duration_ps.shrink_to_fit();
+  c.priority.shrink_to_fit();
+  c.compute.shrink_to_fit();
+  c.copy.shrink_to_fit();
+  c.message.shrink_to_fit();
+  c.collective.shrink_to_fit();
+  c.given_match.shrink_to_fit();
+}
+
+Plan PlanBuilder::finish() && {
+  Plan plan;
+  if (!columns_.duration_ps.empty()) {
+    columns_.duration_ps.resize(size(), -1);
+  }
+  if (!columns_.priority.empty()) {
+    columns_.priority.resize(size(), 0);
+  }
+  drop_unresolved();
+  plan.predecessors_ = Csr<OpId, OpId>::from_pairs(size(), edge_op_, edge_on_);
+  plan.successors_ = Csr<OpId, OpId>::from_pairs(size(), edge_on_, edge_op_);
+  plan.stream_order_ = Csr<StreamId, OpId>::from_pairs(columns_.stream_keys.size(), columns_.stream,
+                                                       all_ops(size()));
+  if (!effects_.empty()) {
+    plan.memory_effects_ = Csr<OpId, MemoryEffect>::from_pairs(size(), effect_op_, effects_);
+  }
+  pair_messages();
+  plan.instances_ = group_instances();
+  shrink();
+  plan.columns_ = std::move(columns_);
+  return plan;
+}
+
+}  // namespace twinrun
