@@ -19,6 +19,10 @@ constexpr std::array kVerbs = {
          "twinrun topo show dgx-a100\n"
          "twinrun topo paths dgx-h100:nodes=16 node0/gpu0 node9/gpu3",
          add_topo},
+    Verb{"plan", "task graphs: check and describe them",
+         "twinrun plan validate step.json --topology dgx-a100\n"
+         "twinrun plan show step.json",
+         add_plan},
     Verb{"doctor", "what this machine offers, and what to do about each missing part",
          "twinrun doctor\n"
          "twinrun doctor --format json",

@@ -70,8 +70,8 @@ DeviceSpec read_device(JsonValue value, Diagnostics& diagnostics) {
   device.cores = static_cast<int>(object.integer("cores", 0, 1'000'000).value_or(0));
   if (const JsonValue peaks = object.object("peak")) {
     JsonObject rates(peaks, "peak", diagnostics);
-    for (std::size_t i = 0; i < kDtypeWords.size(); ++i) {
-      device.peak[i] = rates.flop_rate(kDtypeWords[i]).value_or(FlopRate{});
+    for (std::size_t i = 0; i < kDtypeNames.size(); ++i) {
+      device.peak[i] = rates.flop_rate(kDtypeNames[i]).value_or(FlopRate{});
     }
     rates.finish();
   }

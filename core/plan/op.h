@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/dtype.h"
 #include "core/base/ids.h"
 #include "core/base/units.h"
 
@@ -15,10 +16,6 @@ namespace twinrun {
 enum class OpKind : std::uint8_t { kCompute, kCopy, kSend, kRecv, kCollective, kHost, kMarker };
 inline constexpr std::array<std::string_view, 7> kOpKindNames = {
     "compute", "copy", "send", "recv", "collective", "host", "marker"};
-
-enum class Dtype : std::uint8_t { kFp64, kFp32, kTf32, kFp16, kBf16, kFp8, kInt8 };
-inline constexpr std::array<std::string_view, 7> kDtypeNames = {"fp64", "fp32", "tf32", "fp16",
-                                                                "bf16", "fp8",  "int8"};
 
 enum class CollectiveKind : std::uint8_t {
   kAllReduce,
@@ -53,9 +50,6 @@ inline constexpr std::array<std::string_view, 2> kMemoryWhenNames = {"start", "e
 
 inline constexpr std::string_view name_of(OpKind kind) {
   return kOpKindNames[static_cast<std::size_t>(kind)];
-}
-inline constexpr std::string_view name_of(Dtype dtype) {
-  return kDtypeNames[static_cast<std::size_t>(dtype)];
 }
 inline constexpr std::string_view name_of(CollectiveKind kind) {
   return kCollectiveKindNames[static_cast<std::size_t>(kind)];

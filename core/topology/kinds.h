@@ -18,11 +18,6 @@ enum class LinkKind : std::uint8_t { kNvlink, kC2c, kPcie, kSocket, kBus, kNetwo
 inline constexpr std::array<std::string_view, 6> kLinkKindWords = {"nvlink", "c2c", "pcie",
                                                                    "socket", "bus", "network"};
 
-// Number formats a device has a peak rate for.
-enum class Dtype : std::uint8_t { kFp64, kFp32, kTf32, kFp16, kBf16, kFp8, kInt8 };
-inline constexpr std::array<std::string_view, 7> kDtypeWords = {"fp64", "fp32", "tf32", "fp16",
-                                                                "bf16", "fp8",  "int8"};
-
 // How near two devices are, best first, with NCCL's names (cuda-nccl-cpu 3.1): same device, NVLink,
 // chip-to-chip, one PCIe switch, several, a host bridge, between sockets, the network, not at all.
 enum class PathClass : std::uint8_t { kLoc, kNvl, kC2c, kPix, kPxb, kPhb, kSys, kNet, kDis };
@@ -34,9 +29,6 @@ constexpr std::string_view word(VertexKind kind) {
 }
 constexpr std::string_view word(LinkKind kind) {
   return kLinkKindWords[static_cast<std::size_t>(kind)];
-}
-constexpr std::string_view word(Dtype dtype) {
-  return kDtypeWords[static_cast<std::size_t>(dtype)];
 }
 constexpr std::string_view word(PathClass path) {
   return kPathClassWords[static_cast<std::size_t>(path)];

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/diagnostics.h"
+#include "core/base/dtype.h"
 #include "core/base/units.h"
 #include "core/topology/kinds.h"
 
@@ -24,7 +25,7 @@ struct DeviceSpec {
   std::string vendor;  // CPU: intel, amd, arm, power: decides NCCL's P2P and latency rules
   int cpu_model = 0;   // CPU: model number as the operating system reports it
   int cores = 0;
-  std::array<FlopRate, kDtypeWords.size()> peak{};  // dense; 0 where the device lacks the format
+  std::array<FlopRate, kDtypeNames.size()> peak{};  // dense; 0 where the device lacks the format
   Bytes memory{};
   Bandwidth memory_bandwidth{};
   Time launch_overhead{};
