@@ -2,13 +2,18 @@
 """clang-tidy over every file of ours in a build folder's compile_commands.json, a few at a time.
 
   run_tidy.py [-j N] BUILD [PART-OF-PATH…]    such as: run_tidy.py build/dev core/base
+
+A file that was clean is not looked at again until its preprocessed text or .clang-tidy changes: preprocessing
+takes a tenth of the time. BUILD/tidy-clean/ holds one empty file for each such text.
 """
 
 import argparse
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import time
@@ -16,9 +21,25 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def lint(build, path):
+def fingerprint(command):
+    """Of all that decides what clang-tidy says about the file; -C keeps comments, for NOLINT."""
+    words = shlex.split(command["command"]) if "command" in command else command["arguments"]
+    if "-o" in words:
+        del words[words.index("-o"):words.index("-o") + 2]
+    run = subprocess.run([*words, "-E", "-C"], cwd=command["directory"], capture_output=True)
+    config = (ROOT / ".clang-tidy").read_bytes()
+    version = subprocess.run(["clang-tidy", "--version"], capture_output=True).stdout
+    return hashlib.sha256(b"\0".join([run.stdout, run.stderr, config, version])).hexdigest()
+
+
+def lint(build, path, command):
     start = time.monotonic()
+    clean = build / "tidy-clean" / fingerprint(command)
+    if clean.exists():
+        return path, 0, "", time.monotonic() - start
     run = subprocess.run(["clang-tidy", "--quiet", "-p", build, path], capture_output=True, text=True)
+    if run.returncode == 0:
+        clean.touch()
     # stderr only counts the warnings suppressed in other people's headers, unless clang-tidy itself broke.
     said = run.stdout if run.stdout.strip() else run.stderr
     return path, run.returncode, said, time.monotonic() - start
@@ -32,16 +53,17 @@ def main():
     given = arguments.parse_args()
 
     commands = json.loads((given.build / "compile_commands.json").read_text())
-    files = {pathlib.Path(command["directory"], command["file"]).resolve() for command in commands}
+    files = {pathlib.Path(command["directory"], command["file"]).resolve(): command for command in commands}
     ours = sorted(file for file in files if ROOT in file.parents and ROOT / "build" not in file.parents)
     ours = [file for file in ours if not given.only or any(part in str(file) for part in given.only)]
     if not ours:
         print(f"no file of ours in {given.build}/compile_commands.json: nothing would be checked")
         return 1
 
+    (given.build / "tidy-clean").mkdir(exist_ok=True)
     failed, seconds = 0, []
     with concurrent.futures.ThreadPoolExecutor(given.j) as pool:
-        for path, status, said, took in pool.map(lambda file: lint(given.build, file), ours):
+        for path, status, said, took in pool.map(lambda file: lint(given.build, file, files[file]), ours):
             seconds.append((took, path.relative_to(ROOT)))
             if status != 0:
                 failed += 1
