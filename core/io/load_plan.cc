@@ -128,7 +128,7 @@ void PlanLoader::read_top() {
 
 bool PlanLoader::is_refused(const std::string& key, std::int64_t key_offset) {
   constexpr std::size_t kMostSeen = 64;  // a file of unknown keys is not remembered whole
-  const Place place{file_, "/" + escaped_for_pointer(key), key_offset, true};
+  const Place place{file_, fmt::format("/{}", escaped_for_pointer(key)), key_offset, true};
   if (std::find(seen_.begin(), seen_.end(), key) != seen_.end()) {
     diagnostics_.error("E0105", place, fmt::format("the key \"{}\" is given twice", key),
                        "keep one of them");
@@ -220,7 +220,7 @@ void PlanLoader::read_groups(JsonToken token) {
   while (tokens_.next() != JsonToken::kEndObject) {
     const std::string name(tokens_.text());
     const GroupId group = builder_.add_group(name);
-    const std::string pointer = "/groups/" + escaped_for_pointer(name);
+    const std::string pointer = fmt::format("/groups/{}", escaped_for_pointer(name));
     declared_groups_.resize(std::max(declared_groups_.size(), index_of(group) + 1));
     if (declared_groups_[index_of(group)]) {
       diagnostics_.error("E0105", {file_, pointer, tokens_.offset(), true},
