@@ -216,8 +216,8 @@ void WaitingCheck::check_waits_inside_node(OpId node) {
     return;
   }
   // One device twice in a collective, or as its own peer, was said already (E0424, E0434).
-  const bool explained = knotted_[index_of(node)] ||
-                         plan_.device(inside->first) == plan_.device(inside->second);
+  const bool explained =
+      knotted_[index_of(node)] || plan_.device(inside->first) == plan_.device(inside->second);
   graph_.for_each_op(node, [&](OpId op) { knotted_[index_of(op)] = true; });
   if (!explained) {
     complaints_.error("E0405", inside->second, "",
