@@ -89,7 +89,8 @@ class PlanLoader {
   std::vector<bool> declared_devices_;
   std::vector<bool> declared_groups_;
   bool groups_missing_ = false;
-  bool is_plan_ = true;
+  bool is_object_ = false;
+  bool has_ops_ = false;
 };
 
 void PlanLoader::wrong_type(JsonToken token, std::string pointer, std::string_view wanted) {
@@ -117,9 +118,9 @@ void PlanLoader::read_top() {
   const JsonToken first = tokens_.next();
   if (first != JsonToken::kBeginObject) {
     wrong_type(first, "", "a plan as an object {…}");
-    is_plan_ = false;
     return;
   }
+  is_object_ = true;
   while (tokens_.next() != JsonToken::kEndObject) {
     read_member(std::string(tokens_.text()), tokens_.offset());
   }
@@ -128,7 +129,7 @@ void PlanLoader::read_top() {
 
 bool PlanLoader::is_refused(const std::string& key, std::int64_t key_offset) {
   constexpr std::size_t kMostSeen = 64;  // a file of unknown keys is not remembered whole
-  const Place place{file_, "/" + escaped_for_pointer(key), key_offset, true};
+  const Place place{file_, fmt::format("/{}", escaped_for_pointer(key)), key_offset, true};
   if (std::find(seen_.begin(), seen_.end(), key) != seen_.end()) {
     diagnostics_.error("E0105", place, fmt::format("the key \"{}\" is given twice", key),
                        "keep one of them");
@@ -220,7 +221,7 @@ void PlanLoader::read_groups(JsonToken token) {
   while (tokens_.next() != JsonToken::kEndObject) {
     const std::string name(tokens_.text());
     const GroupId group = builder_.add_group(name);
-    const std::string pointer = "/groups/" + escaped_for_pointer(name);
+    const std::string pointer = fmt::format("/groups/{}", escaped_for_pointer(name));
     declared_groups_.resize(std::max(declared_groups_.size(), index_of(group) + 1));
     if (declared_groups_[index_of(group)]) {
       diagnostics_.error("E0105", {file_, pointer, tokens_.offset(), true},
@@ -252,6 +253,7 @@ void PlanLoader::read_ops(JsonToken token) {
     wrong_type(token, "/ops", "an array of ops");
     return;
   }
+  has_ops_ = true;
   for (token = tokens_.next(); token != JsonToken::kEndArray; token = tokens_.next()) {
     document_.fill(tokens_, token, fmt::format("/ops/{}", builder_.size()), diagnostics_);
     ops_.read(document_.root());
@@ -311,13 +313,12 @@ std::optional<Plan> PlanLoader::run() {
     diagnostics_.error("E0102", {file_, "", error.offset(), false}, error.what(), error.help());
     return std::nullopt;
   }
-  if (!is_plan_) {
-    return std::nullopt;
+  if (is_object_) {
+    check_complete();
   }
-  check_complete();
   check_declared();
   ops_.resolve();
-  if (!ops_.all_readable() || groups_missing_) {
+  if (!has_ops_ || !ops_.all_readable() || groups_missing_) {
     return std::nullopt;
   }
   return std::move(builder_).finish();

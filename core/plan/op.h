@@ -82,6 +82,7 @@ struct ComputeOp {
   Bytes bytes;  // memory traffic
   KernelId kernel = no_id<KernelId>();
   Dtype dtype = Dtype::kFp32;
+  bool operator==(const ComputeOp&) const = default;
 };
 
 struct CopyOp {
@@ -116,7 +117,7 @@ struct CollectiveOp {
 // Memory taken (bytes > 0) or given back (bytes < 0) when an op starts or ends; eight bytes.
 class MemoryEffect {
  public:
-  static constexpr std::int64_t kLargest = (std::int64_t{1} << 56) - 1;  // 72 PB
+  static constexpr std::int64_t kLargest = (std::int64_t{1} << 55) - 1;  // 36 PB
 
   MemoryEffect() = default;
   MemoryEffect(MemoryPart part, Bytes bytes, MemoryWhen when)

@@ -121,7 +121,7 @@ class Plan {
     std::vector<std::int64_t> duration_ps;  // -1: not given; empty when no op has one
     std::vector<std::int16_t> priority;     // empty when no op has one
 
-    std::vector<ComputeOp> compute;
+    std::vector<ComputeOp> compute;  // distinct ones: layers repeat in every step and on every rank
     std::vector<CopyOp> copy;
     std::vector<MessageOp> message;
     std::vector<CollectiveOp> collective;

@@ -1,5 +1,6 @@
 #include "core/plan/plan_builder.h"
 
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -14,6 +15,13 @@ std::uint64_t hash_of_kernel(const Kernel& kernel) {
   std::uint64_t hash = hash_pair(static_cast<std::uint64_t>(kernel.kind), kernel.m);
   hash = hash_pair(hash_pair(hash, kernel.n), kernel.k);
   return hash_pair(hash_pair(hash, kernel.layer_index.value_or(0)), hash_of(kernel.layer));
+}
+
+std::uint64_t hash_of_compute(const ComputeOp& compute) {
+  const std::uint64_t hash = hash_pair(std::bit_cast<std::uint64_t>(compute.flops),
+                                       static_cast<std::uint64_t>(compute.bytes.count));
+  return hash_pair(hash_pair(hash, index_of(compute.kernel)),
+                   static_cast<std::uint64_t>(compute.dtype));
 }
 
 std::uint64_t hash_of_shape(const CollectiveShape& shape) {
@@ -91,9 +99,9 @@ OpId PlanBuilder::add(std::string_view id, StreamId stream, OpKind kind, std::si
 }
 
 OpId PlanBuilder::add_compute(std::string_view id, StreamId stream, const ComputeSpec& spec) {
-  columns_.compute.push_back(
-      {spec.flops, spec.bytes, spec.kernel ? intern(*spec.kernel) : no_id<KernelId>(), spec.dtype});
-  return add(id, stream, OpKind::kCompute, columns_.compute.size() - 1);
+  const KernelId kernel = spec.kernel ? intern(*spec.kernel) : no_id<KernelId>();
+  return add(id, stream, OpKind::kCompute,
+             intern(ComputeOp{spec.flops, spec.bytes, kernel, spec.dtype}));
 }
 
 OpId PlanBuilder::add_copy(std::string_view id, StreamId stream, DeviceId to, Bytes bytes) {
@@ -198,6 +206,17 @@ KernelId PlanBuilder::intern(const Kernel& kernel) {
     columns_.kernels.push_back(kernel);
   }
   return id_at<KernelId>(index);
+}
+
+std::uint32_t PlanBuilder::intern(const ComputeOp& compute) {
+  const auto next = static_cast<std::uint32_t>(columns_.compute.size());
+  const auto [index, is_new] = known_compute_.find_or_insert(
+      hash_of_compute(compute), next,
+      [&](std::uint32_t at) { return columns_.compute[at] == compute; });
+  if (is_new) {
+    columns_.compute.push_back(compute);
+  }
+  return index;
 }
 
 std::uint32_t PlanBuilder::intern(const CollectiveShape& shape) {

@@ -18,21 +18,21 @@ namespace twinrun {
 
 struct ComputeSpec {
   double flops = 0;
-  Bytes bytes;
+  Bytes bytes = {};
   Dtype dtype = Dtype::kFp32;
   std::optional<Kernel> kernel = std::nullopt;
 };
 
 struct MessageSpec {
-  DeviceId peer;
-  Bytes bytes;
+  DeviceId peer = no_id<DeviceId>();
+  Bytes bytes = {};
   std::int32_t tag = 0;
 };
 
 struct CollectiveSpec {
   CollectiveKind kind = CollectiveKind::kAllReduce;
-  GroupId group;
-  Bytes bytes;
+  GroupId group = no_id<GroupId>();
+  Bytes bytes = {};
   std::string_view algorithm = "auto";
   Dtype dtype = Dtype::kFp32;
   DeviceId root = no_id<DeviceId>();  // broadcast and reduce
@@ -92,6 +92,7 @@ class PlanBuilder {
   OpId add(std::string_view id, StreamId stream, OpKind kind, std::size_t attribute);
   OpId add_message(std::string_view id, StreamId stream, OpKind kind, const MessageSpec& spec);
   KernelId intern(const Kernel& kernel);
+  std::uint32_t intern(const ComputeOp& compute);
   std::uint32_t intern(const CollectiveShape& shape);
   void pair_messages();
   Csr<InstanceId, OpId> group_instances();
@@ -101,6 +102,7 @@ class PlanBuilder {
   Plan::Columns columns_;
   HashIndex known_streams_;
   HashIndex known_kernels_;
+  HashIndex known_compute_;
   HashIndex known_shapes_;
   std::vector<OpId> edge_op_;
   std::vector<OpId> edge_on_;

@@ -110,7 +110,8 @@ void check_groups(const Complaints& complaints) {
     std::sort(sorted.begin(), sorted.end());
     const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
     if (twice != sorted.end()) {
-      complaints.error_at("E0427", "/groups/" + escaped_for_pointer(plan.group_name(group)),
+      complaints.error_at("E0427",
+                          fmt::format("/groups/{}", escaped_for_pointer(plan.group_name(group))),
                           fmt::format("the group \"{}\" names {} twice", plan.group_name(group),
                                       complaints.device(*twice)),
                           "name every device of a group once");

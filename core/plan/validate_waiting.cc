@@ -215,7 +215,9 @@ void WaitingCheck::check_waits_inside_node(OpId node) {
   if (!inside) {
     return;
   }
-  const bool explained = knotted_[index_of(node)];
+  // One device twice in a collective, or as its own peer, was said already (E0424, E0434).
+  const bool explained =
+      knotted_[index_of(node)] || plan_.device(inside->first) == plan_.device(inside->second);
   graph_.for_each_op(node, [&](OpId op) { knotted_[index_of(op)] = true; });
   if (!explained) {
     complaints_.error("E0405", inside->second, "",

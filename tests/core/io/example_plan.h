@@ -1,0 +1,41 @@
+#pragma once
+
+namespace twinrun {
+
+// Every kind of op and every key once.
+inline constexpr const char* kExamplePlan = R"({
+  "schema": "twinrun/plan/1",
+  "name": "two GPUs, one all-reduce",
+  "topology": "pcie-2x2080ti",
+  "comment": "by hand",
+  "source": "the format's description",
+  "devices": ["gpu0", "gpu1", "cpu0"],
+  "groups": { "world": ["gpu0", "gpu1"] },
+  "ops": [
+    { "id": "forward@gpu0", "kind": "compute", "device": "gpu0", "stream": "compute", "flops": 1e9, "bytes": 4000000,
+      "dtype": "bf16", "after": [], "memory": [{ "part": "activations", "bytes": 1000, "when": "start" },
+                                               { "part": "workspace", "bytes": "-1kB", "when": "end" }] },
+    { "id": "gemm@gpu0", "kind": "compute", "device": "gpu0", "kernel": { "kind": "gemm", "m": 512, "n": 256, "k": 128 },
+      "priority": -2 },
+    { "id": "layer@gpu1", "kind": "compute", "device": "gpu1", "kernel": { "kind": "backward", "layer": "fc1" } },
+    { "id": "update@gpu1", "kind": "compute", "device": "gpu1", "kernel": { "kind": "update", "layer": 3 } },
+    { "id": "copy", "kind": "copy", "device": "gpu0", "to": "gpu1", "bytes": "25MB", "after": ["load@host"] },
+    { "id": "s@gpu0", "kind": "send", "device": "gpu0", "peer": "gpu1", "bytes": 1000, "tag": 3 },
+    { "id": "r@gpu1", "kind": "recv", "device": "gpu1", "peer": "gpu0", "bytes": 1000, "tag": 3 },
+    { "id": "grads@gpu0", "kind": "collective", "device": "gpu0", "stream": "nccl", "collective": "all_reduce",
+      "group": "world", "bytes": 4000000, "algorithm": "ring", "after": ["forward@gpu0"] },
+    { "id": "other", "kind": "collective", "device": "gpu1", "stream": "nccl", "collective": "all_reduce",
+      "group": "world", "bytes": 4000000, "algorithm": "ring", "match": "grads" },
+    { "id": "weights@gpu0", "kind": "collective", "device": "gpu0", "collective": "broadcast", "group": "world",
+      "bytes": 64, "dtype": "fp16", "root": "gpu0" },
+    { "id": "weights@gpu1", "kind": "collective", "device": "gpu1", "collective": "broadcast", "group": "world",
+      "bytes": 64, "dtype": "fp16", "root": "gpu0" },
+    { "id": "all@gpu0", "kind": "collective", "device": "gpu0", "collective": "barrier", "group": "world" },
+    { "id": "all@gpu1", "kind": "collective", "device": "gpu1", "collective": "barrier", "group": "world" },
+    { "id": "load@host", "kind": "host", "device": "cpu0", "duration": "2ms" },
+    { "id": "step0/end", "kind": "marker", "device": "gpu0", "comment": "nothing to do" }
+  ]
+}
+)";
+
+}  // namespace twinrun
