@@ -20,18 +20,28 @@ bool is_syntax_error(const Diagnostic& diagnostic) {
   return diagnostic.code == "E0102" && diagnostic.place.pointer.empty();
 }
 
-// Walks the tokens of a file once and answers both questions about places: which pointer stands at
-// an offset, and which offset a pointer has. Only runs when there is something to complain about.
+bool lacks_place(const Diagnostic& diagnostic) {
+  return diagnostic.place.offset < 0 || is_syntax_error(diagnostic);
+}
+
+// Walks the tokens of a file once and answers both questions about places: which offset a pointer
+// has, and which pointer stands at the offset of a syntax error. Only runs when there is something
+// to complain about, and no further than the last such place.
 class PlaceFinder {
  public:
-  explicit PlaceFinder(const Source& source) : tokens_(source) {}
-
-  void run(std::vector<LocatedDiagnostic*>& wanted) {
+  PlaceFinder(const Source& source, std::vector<LocatedDiagnostic*> wanted)
+      : tokens_(source), wanted_(std::move(wanted)) {
+    std::erase_if(wanted_,
+                  [](const LocatedDiagnostic* one) { return !lacks_place(one->diagnostic); });
     try {
-      walk(wanted);
+      walk();
     } catch (const JsonSyntaxError&) {
-      // The text is broken from here on; what was found before stands.
-      name_the_place(wanted);
+      // The text is broken from here on; the value being read is where it broke.
+      for (LocatedDiagnostic* one : wanted_) {
+        if (is_syntax_error(one->diagnostic)) {
+          one->diagnostic.place.pointer = pointer_here();
+        }
+      }
     }
   }
 
@@ -42,18 +52,10 @@ class PlaceFinder {
     std::string key;
   };
 
-  // A syntax error has an offset and no pointer; the value being read is where it is.
-  void name_the_place(std::vector<LocatedDiagnostic*>& wanted) {
-    for (LocatedDiagnostic* one : wanted) {
-      if (is_syntax_error(one->diagnostic)) {
-        one->diagnostic.place.pointer = pointer_here();
-      }
-    }
-  }
-
-  void walk(std::vector<LocatedDiagnostic*>& wanted) {
+  void walk() {
     std::int64_t key_offset = -1;
-    for (JsonToken token = tokens_.next(); token != JsonToken::kEnd; token = tokens_.next()) {
+    for (JsonToken token = tokens_.next(); token != JsonToken::kEnd && !wanted_.empty();
+         token = tokens_.next()) {
       if (token == JsonToken::kKey) {
         levels_.back().key = tokens_.text();
         key_offset = tokens_.offset();
@@ -64,7 +66,7 @@ class PlaceFinder {
         ++rank_above();
         continue;
       }
-      settle(wanted, key_offset);
+      settle(key_offset);
       key_offset = -1;
       if (token == JsonToken::kBeginObject || token == JsonToken::kBeginArray) {
         levels_.push_back({token == JsonToken::kBeginObject, 0, ""});
@@ -76,20 +78,27 @@ class PlaceFinder {
 
   std::size_t& rank_above() { return levels_.empty() ? nowhere_ : levels_.back().rank; }
 
-  void settle(std::vector<LocatedDiagnostic*>& wanted, std::int64_t key_offset) {
-    std::string pointer;
-    for (LocatedDiagnostic* one : wanted) {
+  void settle(std::int64_t key_offset) {
+    const bool only_later = std::all_of(wanted_.begin(), wanted_.end(), [&](const auto* one) {
+      return one->diagnostic.place.offset > tokens_.offset();
+    });
+    if (only_later) {
+      return;
+    }
+    const std::string pointer = pointer_here();
+    std::erase_if(wanted_, [&](LocatedDiagnostic* one) {
       Place& place = one->diagnostic.place;
       if (place.offset >= 0) {
-        continue;
+        const bool reached = place.offset <= tokens_.offset();
+        place.pointer = reached ? pointer : "";
+        return reached;
       }
-      if (pointer.empty()) {
-        pointer = pointer_here();
+      if (place.pointer != pointer) {
+        return false;
       }
-      if (place.pointer == pointer) {
-        place.offset = place.at_key && key_offset >= 0 ? key_offset : tokens_.offset();
-      }
-    }
+      place.offset = place.at_key && key_offset >= 0 ? key_offset : tokens_.offset();
+      return true;
+    });
   }
 
   std::string pointer_here() {
@@ -108,6 +117,7 @@ class PlaceFinder {
   }
 
   JsonTokens tokens_;
+  std::vector<LocatedDiagnostic*> wanted_;
   std::vector<Level> levels_;
   std::size_t nowhere_ = 0;
 };
@@ -305,11 +315,10 @@ void render_one(std::string& out, const LocatedDiagnostic& one, bool color) {
 void locate_in_file(const Source& source, std::vector<LocatedDiagnostic*> wanted) {
   std::erase_if(wanted,
                 [](const LocatedDiagnostic* one) { return one->diagnostic.place.file.empty(); });
-  const bool any_by_pointer = std::any_of(wanted.begin(), wanted.end(), [](const auto* one) {
-    return one->diagnostic.place.offset < 0 || is_syntax_error(one->diagnostic);
-  });
-  if (any_by_pointer) {
-    PlaceFinder(source).run(wanted);
+  const bool any_lacks_place = std::any_of(
+      wanted.begin(), wanted.end(), [](const auto* one) { return lacks_place(one->diagnostic); });
+  if (any_lacks_place) {
+    PlaceFinder(source, wanted);
   }
   std::erase_if(wanted,
                 [](const LocatedDiagnostic* one) { return one->diagnostic.place.offset < 0; });

@@ -80,7 +80,7 @@ class WatchedStream : public ByteStream {
 
 // For streams that cannot be read twice. The limit keeps an endless one from filling the memory.
 std::string read_whole(const std::string& name, ByteStream& stream) {
-  constexpr std::size_t kMost = std::size_t{512} << 20;
+  constexpr std::size_t kMost = std::size_t{256} << 20;
   std::string text;
   std::vector<char> buffer(std::size_t{1} << 16);
   for (std::size_t count = stream.read(buffer); count > 0; count = stream.read(buffer)) {

@@ -26,7 +26,7 @@ class Source {
   static Source of_file(std::string path);
   static Source of_text(std::string name, std::string text);
   // "-" is standard input, anything else a file. What can be read only once (standard input, a
-  // pipe, a device) is read here and held, up to 512 MiB.
+  // pipe, a device) is read here and held, up to 256 MiB.
   static Source of_argument(const std::string& argument);
 
   // A copy that tells how far reading is, in bytes of a total that is 0 when unknown.
