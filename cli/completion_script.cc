@@ -111,7 +111,7 @@ std::string value_cases(const CompletionNode& node) {
   std::string out;
   for (const CompletionOption& option : node.options) {
     if (option.takes_value) {
-      out += fmt::format("        {}) words={} files={} ;;\n", fmt::join(option.names, "|"),
+      out += fmt::format("        {}) offered={} files={} ;;\n", fmt::join(option.names, "|"),
                          quoted(fmt::format("{}", fmt::join(option.values.words, " "))),
                          option.values.files ? 1 : 0);
     }
@@ -133,29 +133,29 @@ bool takes_files(const CompletionNode& node) {
 }
 
 // The body that bash and zsh share: finds the command in the words before the cursor, then sets
-// `words` (candidates) and `files` (1 when paths fit) for the word under the cursor.
+// `offered` (candidates) and `files` (1 when paths fit) for the word under the cursor.
 std::string shared_body(const std::vector<CompletionNode>& nodes) {
   std::string steps;
   std::string cases;
   for (const CompletionNode& node : nodes) {
     if (!node.path.empty()) {
       steps += fmt::format(
-          "      {}) path={} ;;\n",
+          "      {}) place={} ;;\n",
           quoted(node.path.find(' ') == std::string::npos ? fmt::format(" {}", node.path)
                                                           : node.path),
           quoted(node.path));
     }
     cases += fmt::format(
         "    {})\n      case \"$previous\" in\n{}        *)\n          case \"$current\" in\n"
-        "            -*) words={} ;;\n            *) words={} files={} ;;\n          esac ;;\n"
+        "            -*) offered={} ;;\n            *) offered={} files={} ;;\n          esac ;;\n"
         "      esac ;;\n",
         quoted(node.path), value_cases(node),
         quoted(fmt::format("{}", fmt::join(option_names(node), " "))), quoted(argument_words(node)),
         takes_files(node) ? 1 : 0);
   }
   return fmt::format(
-      "  for word in \"${{before[@]}}\"; do\n    case \"$path $word\" in\n{}    esac\n  done\n"
-      "  case \"$path\" in\n{}  esac\n",
+      "  for word in \"${{before[@]}}\"; do\n    case \"$place $word\" in\n{}    esac\n  done\n"
+      "  case \"$place\" in\n{}  esac\n",
       steps, cases);
 }
 
@@ -172,9 +172,9 @@ std::string bash_script(const std::vector<CompletionNode>& nodes) {
       "# bash completion of twinrun; load with: source <(twinrun completion bash)\n"
       "_twinrun() {{\n"
       "  local current=\"${{COMP_WORDS[COMP_CWORD]}}\" previous=\"${{COMP_WORDS[COMP_CWORD-1]}}\"\n"
-      "  local before=(\"${{COMP_WORDS[@]:1:COMP_CWORD-1}}\") word path= words= files=0\n"
+      "  local before=(\"${{COMP_WORDS[@]:1:COMP_CWORD-1}}\") word place= offered= files=0\n"
       "{}"
-      "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+      "  COMPREPLY=($(compgen -W \"$offered\" -- \"$current\"))\n"
       "  if [ \"$files\" = 1 ]; then\n"
       "    local IFS=$'\\n'\n"
       "    COMPREPLY+=($(compgen -f -- \"$current\"))\n"
@@ -191,17 +191,11 @@ std::string zsh_script(const std::vector<CompletionNode>& nodes) {
       "# zsh completion of twinrun; put it as _twinrun into a folder of $fpath\n"
       "_twinrun() {{\n"
       "  local current=\"${{words[CURRENT]}}\" previous=\"${{words[CURRENT-1]}}\"\n"
-      "  local -a before; before=(\"${{(@)words[2,CURRENT-1]}}\")\n"
-      "  local word path_=; local -i files=0\n"
-      "  _twinrun_candidates \"$current\" \"$previous\" \"${{before[@]}}\"\n"
-      "}}\n"
-      "_twinrun_candidates() {{\n"
-      "  local current=\"$1\" previous=\"$2\"; shift 2\n"
-      "  local -a before; before=(\"$@\")\n"
-      "  local word words= files=0\n"
-      "  local path=\n"
+      "  local -a before candidates\n"
+      "  before=(\"${{(@)words[2,CURRENT-1]}}\")\n"
+      "  local word place= offered= files=0\n"
       "{}"
-      "  local -a candidates; candidates=(${{=words}})\n"
+      "  candidates=(${{=offered}})\n"
       "  (( ${{#candidates}} )) && compadd -- \"${{candidates[@]}}\"\n"
       "  [ \"$files\" = 1 ] && _files\n"
       "}}\n"

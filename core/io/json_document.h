@@ -16,7 +16,8 @@ class JsonDocument;
 
 enum class JsonKind : std::uint8_t { kObject, kArray, kString, kInteger, kNumber, kBoolean, kNull };
 
-// A value inside a document: a cheap handle that knows its own place.
+// A value inside a document: a cheap handle that knows its own place. An absent value has no
+// children, no text and an empty place, so that reading can go on after a complaint.
 class JsonValue {
  public:
   JsonValue() = default;
@@ -55,11 +56,15 @@ class JsonValue {
   std::uint32_t index_ = 0;
 };
 
-// A parsed JSON value in flat arrays, with the offset of every key and value, keys in file order,
-// and doubled keys complained about (E0105). Reused for each op of a streamed plan: clearing keeps
-// memory.
+// A parsed JSON value in flat arrays (at most kMostValues values and kMostText bytes of strings: a
+// larger one is refused like a syntax error rather than eating the machine's memory), with the
+// offset of every key and value, keys in file order, and doubled keys complained about (E0105).
+// Reused for each op of a streamed plan: clearing keeps memory.
 class JsonDocument {
  public:
+  static constexpr std::size_t kMostValues = 2'000'000;
+  static constexpr std::size_t kMostText = std::size_t{64} << 20;
+
   // Reads a whole input. Syntax errors (E0102) are added to the diagnostics and give an absent
   // root.
   static JsonDocument read(const Source& source, Diagnostics& diagnostics);
@@ -92,8 +97,7 @@ class JsonDocument {
     std::uint32_t text_size = 0;
     std::int64_t offset = 0;
     std::int64_t key_offset = -1;
-    std::int64_t integer = 0;
-    double number = 0;
+    std::int64_t integer = 0;  // of a kNumber the bits of the double
   };
   struct PendingKey {
     std::uint32_t begin = 0;
@@ -102,7 +106,7 @@ class JsonDocument {
   };
 
   std::uint32_t append(JsonTokens& tokens, JsonToken token, std::uint32_t parent, PendingKey key);
-  std::uint32_t store(std::string_view text);
+  std::uint32_t store(std::string_view text, std::int64_t offset);
   void complain_about_doubled_keys(std::uint32_t object, Diagnostics& diagnostics);
   [[nodiscard]] std::string_view key_of(const Node& node) const {
     return std::string_view(pool_).substr(node.key_begin, node.key_size);
@@ -116,7 +120,10 @@ class JsonDocument {
       doubled_;  // scratch of the doubled-key check
 };
 
-// A JSON string in quotes, for help texts and our own writers.
+// A JSON string in quotes, for our own writers.
 std::string json_quoted(std::string_view text);
+
+// The same for messages: cut after 60 bytes or so, because an input may hold megabytes there.
+std::string quoted_for_people(std::string_view text);
 
 }  // namespace twinrun

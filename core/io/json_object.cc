@@ -53,7 +53,7 @@ std::string_view json_kind_name(JsonKind kind) {
 
 JsonObject::JsonObject(JsonValue value, std::string what, Diagnostics& diagnostics)
     : value_(value), what_(std::move(what)), diagnostics_(diagnostics) {
-  if (!value_.is_object()) {
+  if (value_ && !value_.is_object()) {  // an absent one has been complained about
     wrong_type(value_, with_article(what_) + " as an object {…}");
   }
 }
@@ -130,6 +130,11 @@ std::optional<std::int64_t> JsonObject::integer(std::string_view key,
   } else if (member.is_number() && member.number() == std::floor(member.number()) &&
              std::abs(member.number()) < 9e18) {
     value = static_cast<std::int64_t>(member.number());  // 1e9 is a whole number too
+  } else if (member.is_number() && member.number() == std::floor(member.number())) {
+    diagnostics_.error("E0203", member.place(),
+                       fmt::format("\"{}\" is too {}: {}", key,
+                                   member.number() > 0 ? "large" : "small", member.number()));
+    return std::nullopt;
   } else {
     wrong_type(member, "a whole number");
     return std::nullopt;
@@ -189,7 +194,7 @@ std::optional<Quantity> JsonObject::quantity(std::string_view key,
     if (!parsed) {
       diagnostics_.error(
           "E0206", member.place(),
-          fmt::format("{} is not a quantity for \"{}\"", json_quoted(member.text()), key),
+          fmt::format("{} is not a quantity for \"{}\"", quoted_for_people(member.text()), key),
           fmt::format("write {}", forms));
     }
     return parsed;
@@ -240,7 +245,7 @@ std::optional<std::size_t> JsonObject::one_of(std::string_view key,
   }
   const std::vector<std::string> known(words.begin(), words.end());
   diagnostics_.error("E0204", member.place(),
-                     fmt::format("{} is not a known \"{}\"", json_quoted(member.text()), key),
+                     fmt::format("{} is not a known \"{}\"", quoted_for_people(member.text()), key),
                      did_you_mean(member.text(), known));
   return std::nullopt;
 }
@@ -253,10 +258,12 @@ void JsonObject::finish() {
     const auto is_key = [&](const auto& known) { return known == member.key(); };
     if (std::none_of(known_.begin(), known_.end(), is_key) &&
         std::none_of(kAllowedEverywhere.begin(), kAllowedEverywhere.end(), is_key)) {
+      // What is past the limit is only counted, and a guess costs time.
+      const bool is_kept = diagnostics_.dropped() == 0;
       diagnostics_.error(
           "E0205", member.key_place(),
-          fmt::format("unknown key {} in {}", json_quoted(member.key()), with_article(what_)),
-          did_you_mean(member.key(), known_));
+          fmt::format("unknown key {} in {}", quoted_for_people(member.key()), with_article(what_)),
+          is_kept ? did_you_mean(member.key(), known_) : "");
     }
   }
 }

@@ -51,6 +51,7 @@ class JsonTokens {
   static constexpr std::size_t kDeepest = 200;  // levels of nesting
 
   explicit JsonTokens(const Source& source);
+  explicit JsonTokens(std::unique_ptr<ByteStream> stream);
 
   // The next token; the grammar is checked on the way, so keys and values alternate as they should.
   JsonToken next();

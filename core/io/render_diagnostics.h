@@ -14,10 +14,12 @@ namespace twinrun {
 // A complaint with its place looked up in the text.
 struct LocatedDiagnostic {
   Diagnostic diagnostic;
-  std::size_t line = 0;    // from 1; 0 when there is no text to point at
-  std::size_t column = 0;  // from 1, in characters, not bytes
-  std::size_t width = 1;   // how many characters the carets cover
-  std::string source_line;
+  std::size_t line = 0;             // from 1; 0 when there is no text to point at
+  std::size_t column = 0;           // from 1, in characters, not bytes
+  std::size_t width = 1;            // how many characters the carets cover
+  std::string source_line;          // of a long line only the part around the column
+  std::size_t byte = 0;             // where in source_line the column is
+  bool line_begins_before = false;  // the front of the line is left out
 };
 
 // Finds a named input again, to show a line of it. Nothing when it cannot be had.

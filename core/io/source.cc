@@ -5,10 +5,9 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <iostream>
-#include <iterator>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -60,6 +59,40 @@ class TextStream : public ByteStream {
   std::size_t position_ = 0;
 };
 
+class WatchedStream : public ByteStream {
+ public:
+  WatchedStream(std::unique_ptr<ByteStream> inner, Source::OnRead on_read, std::int64_t total)
+      : inner_(std::move(inner)), on_read_(std::move(on_read)), total_(total) {}
+
+  std::size_t read(std::span<char> buffer) override {
+    const std::size_t count = inner_->read(buffer);
+    done_ += static_cast<std::int64_t>(count);
+    on_read_(done_, total_);
+    return count;
+  }
+
+ private:
+  std::unique_ptr<ByteStream> inner_;
+  Source::OnRead on_read_;
+  std::int64_t total_;
+  std::int64_t done_ = 0;
+};
+
+// For streams that cannot be read twice. The limit keeps an endless one from filling the memory.
+std::string read_whole(const std::string& name, ByteStream& stream) {
+  constexpr std::size_t kMost = std::size_t{256} << 20;
+  std::string text;
+  std::vector<char> buffer(std::size_t{1} << 16);
+  for (std::size_t count = stream.read(buffer); count > 0; count = stream.read(buffer)) {
+    if (text.size() + count > kMost) {
+      refuse(name, fmt::format("{} holds more than {} MiB", name, kMost >> 20),
+             "large inputs are read from a plain file");
+    }
+    text.append(buffer.data(), count);
+  }
+  return text;
+}
+
 void write_all(const std::string& path, std::string_view content) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
   if (file == nullptr) {
@@ -69,7 +102,9 @@ void write_all(const std::string& path, std::string_view content) {
   const bool closed = std::fclose(file) == 0;
   if (!written || !closed) {
     const int code = errno;
-    std::remove(path.c_str());
+    if (std::filesystem::is_regular_file(path)) {
+      std::remove(path.c_str());
+    }
     throw std::system_error(code, std::generic_category(), "cannot write " + path);
   }
 }
@@ -90,13 +125,42 @@ Source Source::of_text(std::string name, std::string text) {
 }
 
 Source Source::of_argument(const std::string& argument) {
-  if (argument != "-") {
-    return of_file(argument);
+  if (argument == "-") {
+    const int descriptor = ::dup(STDIN_FILENO);
+    std::FILE* file = descriptor < 0 ? nullptr : ::fdopen(descriptor, "rb");
+    if (file == nullptr) {
+      refuse("<stdin>", "standard input is closed", "give a file, or pipe the text in");
+    }
+    FileStream stream(file, "<stdin>");
+    return of_text("<stdin>", read_whole("<stdin>", stream));
   }
-  return of_text("<stdin>", std::string(std::istreambuf_iterator<char>(std::cin), {}));
+  Source source = of_file(argument);
+  std::error_code ignored;
+  if (std::filesystem::is_fifo(argument, ignored) ||
+      std::filesystem::is_character_file(argument, ignored)) {
+    return of_text(argument, read_whole(argument, *source.open()));
+  }
+  return source;
+}
+
+Source Source::watched(OnRead on_read) const {
+  Source copy = *this;
+  copy.on_read_ = std::move(on_read);
+  return copy;
 }
 
 std::unique_ptr<ByteStream> Source::open() const {
+  std::unique_ptr<ByteStream> stream = open_unwatched();
+  if (!on_read_) {
+    return stream;
+  }
+  std::error_code ignored;
+  const auto on_disk = text_ ? text_->size() : std::filesystem::file_size(name_, ignored);
+  const std::int64_t total = ignored ? 0 : static_cast<std::int64_t>(on_disk);
+  return std::make_unique<WatchedStream>(std::move(stream), on_read_, total);
+}
+
+std::unique_ptr<ByteStream> Source::open_unwatched() const {
   if (text_) {
     return std::make_unique<TextStream>(text_);
   }
@@ -117,12 +181,26 @@ void write_file(const std::string& path, std::string_view content, bool force) {
     std::fwrite(content.data(), 1, content.size(), stdout);
     return;
   }
-  if (!force && std::filesystem::exists(path)) {
+  const auto status = std::filesystem::status(path);
+  if (std::filesystem::is_directory(status)) {
+    throw UsageError(fmt::format("{} is a directory", path), "name a file inside it");
+  }
+  const bool exists = std::filesystem::exists(status);
+  if (exists && !std::filesystem::is_regular_file(status)) {
+    write_all(path, content);  // renaming over /dev/null would replace the device
+    return;
+  }
+  if (exists && !force) {
     throw UsageError(fmt::format("{} exists already", path), "add --force to replace it");
   }
   const std::string temporary = fmt::format("{}.tmp{}", path, ::getpid());
   write_all(temporary, content);
-  std::filesystem::rename(temporary, path);
+  std::error_code failed;
+  std::filesystem::rename(temporary, path, failed);
+  if (failed) {
+    std::remove(temporary.c_str());
+    throw std::system_error(failed, "cannot write " + path);
+  }
 }
 
 }  // namespace twinrun

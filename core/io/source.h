@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,21 +25,29 @@ class Source {
  public:
   static Source of_file(std::string path);
   static Source of_text(std::string name, std::string text);
-  // "-" is standard input, anything else a file.
+  // "-" is standard input, anything else a file. What can be read only once (standard input, a
+  // pipe, a device) is read here and held, up to 256 MiB.
   static Source of_argument(const std::string& argument);
+
+  // A copy that tells how far reading is, in bytes of a total that is 0 when unknown.
+  using OnRead = std::function<void(std::int64_t done, std::int64_t total)>;
+  [[nodiscard]] Source watched(OnRead on_read) const;
 
   [[nodiscard]] const std::string& name() const { return name_; }
   // Throws InputError (E0101) when the file is missing, a directory, or unreadable.
   [[nodiscard]] std::unique_ptr<ByteStream> open() const;
 
  private:
+  [[nodiscard]] std::unique_ptr<ByteStream> open_unwatched() const;
+
   std::string name_;
+  OnRead on_read_;
   std::shared_ptr<const std::string> text_;  // shared: a Source is copied freely, its text is not
 };
 
 // Writes to a temporary name beside the target and renames: a reader sees the old file or the new
-// one, never half of one. "-" writes to standard output. Refuses to replace a file unless force is
-// set.
+// one, never half of one. "-" writes to standard output, and what is not a plain file (/dev/null, a
+// pipe) is written to as it is. Refuses to replace a file unless force is set.
 void write_file(const std::string& path, std::string_view content, bool force);
 
 }  // namespace twinrun
