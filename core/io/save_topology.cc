@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kLineLength = 120;
+constexpr std::size_t kLineLength = 160;
 constexpr std::array<std::string_view, 2> kPairingWords = {"all", "each"};
 constexpr std::array<std::string_view, 3> kDuplexWords = {"full", "half", "simplex"};
 
