@@ -49,6 +49,31 @@ constexpr std::array kCodes = {
         "E0207", "the file declares another schema",
         "The \"schema\" key says what kind of file this is and in which version, such as "
         "\"twinrun/topology/1\". This file says something else than the command expects."},
+    DiagnosticCode{"E0310", "the text is not XML",
+                   "The position is where reading stopped: a tag that is not closed, a missing "
+                   "quote, or a file cut short. An NCCL topology is what NCCL writes to the file "
+                   "named by NCCL_TOPO_DUMP_FILE."},
+    DiagnosticCode{"E0311", "the XML is not an NCCL topology",
+                   "Its root element must be <system>. NCCL's graph files (<graphs>), hwloc's "
+                   "(<topology>) and others are not topologies of this kind."},
+    DiagnosticCode{"E0312", "an NCCL topology of an unknown version",
+                   "NCCL reads version 1 only, and so does the import."},
+    DiagnosticCode{"E0313", "an NCCL topology is too large",
+                   "One host has some 100 lines. Files beyond 100 MB, 5,000 elements or 256 CPUs "
+                   "are not read."},
+    DiagnosticCode{"E0314", "an NCCL topology is nested too deep",
+                   "PCI trees have fewer than ten levels; 64 are allowed."},
+    DiagnosticCode{"E0315", "an attribute of an NCCL topology cannot be understood",
+                   "A number is not a number or is out of range, or a <pci> lacks its busid. "
+                   "Attributes that NCCL can do without may be missing, but not wrong."},
+    DiagnosticCode{"E0316", "a PCI bus id is used twice",
+                   "NVLinks and PCI links name their ends by bus id, so it must say one device."},
+    DiagnosticCode{"E0317", "an NCCL topology is empty",
+                   "There is no <cpu>, or neither GPU nor NIC below them."},
+    DiagnosticCode{
+        "E0319", "a topology cannot be written as NCCL XML",
+        "NCCL's format describes one host: one node of one flat template, every GPU, NIC and PCIe "
+        "switch below a CPU. Clusters and nested templates have no form in it."},
     DiagnosticCode{"E0401", "a dependency cycle",
                    "The ops wait for each other through \"after\", so none of them can ever start. "
                    "The message lists one way round: each op comes before the next, the last "
@@ -110,6 +135,51 @@ constexpr std::array kCodes = {
                    "of that sender, receiver and tag is missing further up."},
     DiagnosticCode{"E0434", "a transfer from a device to itself",
                    "A copy, send or recv needs two different devices."},
+    DiagnosticCode{"W0201", "the GPU model is not known",
+                   "Files written by hand often list GPUs only by their PCI class. Bandwidths are "
+                   "right, but compute rate and memory are not known: name the model with --gpu."},
+    DiagnosticCode{"W0202", "the speed of NICs is not known",
+                   "NCCL takes 10 Gb/s when nothing better is known, and so does the import. Name "
+                   "the rate with --nic."},
+    DiagnosticCode{"W0203", "the GPU model is a guess",
+                   "The file gives the compute capability only; the usual GPU with it is taken. "
+                   "Name the model with --gpu."},
+    DiagnosticCode{
+        "W0205", "a PCI bridge is implausibly slow",
+        "In virtual machines a bridge may report 2.5 GT/s x1, 0.2 GB/s, whatever the hardware "
+        "does, and NCCL believes it and builds its rings around it. Give NCCL the physical tree "
+        "with NCCL_TOPO_FILE, and the import a plausible speed with --assume-bridge gen5x16."},
+    DiagnosticCode{"W0206", "an NVLink leads to the GPU itself",
+                   "The target is the bus id of the same GPU. Some hand-written files have this; "
+                   "the link is left out."},
+    DiagnosticCode{"W0207", "an NVLink leads to an unknown GPU",
+                   "The target is a bus id that the file does not have; the link is left out."},
+    DiagnosticCode{"W0208", "NVLinks differ between the two directions",
+                   "Each GPU lists its links; the two lists of a pair should agree. The larger "
+                   "count is taken both ways."},
+    DiagnosticCode{"W0209", "a CPU of unknown make",
+                   "NCCL knows the bandwidth between sockets of Intel, AMD, Arm and POWER CPUs; "
+                   "for others it assumes no limit."},
+    DiagnosticCode{"W0210", "an NCCL topology exceeds NCCL's own limits",
+                   "NCCL holds 256 elements, 640 children, 16 attributes and 255 characters a "
+                   "value, and refuses files beyond."},
+    DiagnosticCode{"W0211", "the speed of PCI links is not known",
+                   "The link_speed is missing or not one that NCCL knows; it then takes gen3, 12 "
+                   "GB/s for 16 lanes."},
+    DiagnosticCode{"W0212", "a PCI device is left out",
+                   "By its class it is a GPU or a NIC, but others of the file have a <gpu> or "
+                   "<net> element and this one has none: NCCL does not use it."},
+    DiagnosticCode{"W0213", "an NCCL topology of several hosts",
+                   "A dump of a whole NVLink domain. It becomes one node; its CPUs are joined "
+                   "within each host only."},
+    DiagnosticCode{"W0214", "a PCI link leads nowhere",
+                   "The target of a <pcilink> is not a switch of the file; the link is left out."},
+    DiagnosticCode{"W0311", "something has no form in NCCL XML",
+                   "NCCL's format has no memories, latencies of links, prices, fabrics or "
+                   "overrides, and PCIe speeds only by generation and lanes."},
+    DiagnosticCode{"W0312", "NCCL will apply another P2P rule",
+                   "NCCL derives how far GPUs talk directly from the CPU and the number of GPUs; "
+                   "set NCCL_P2P_LEVEL to the class that the topology says."},
     DiagnosticCode{"W0401", "the plan has no ops", "Nothing will happen when it runs."},
 };
 

@@ -205,7 +205,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"OverrideOfOneEnd", "/overrides/1/link", R"(["node0/nic0"])"},
                     Mistake{"OverrideMixed", "/overrides/2/compute_scale", "0.5"},
                     Mistake{"SwitchWithoutName", "/switches/0/name", nullptr}),
-    [](const auto& info) { return std::string(info.param.what); });
+    [](const auto& one) { return std::string(one.param.what); });
 
 }  // namespace
 }  // namespace twinrun

@@ -4,3 +4,15 @@ twinrun_test(core_io_topology_schema
   DEPS twinrun::io)
 # GCC 12 sees an overlap inside valijson's inlined string code that cannot happen.
 target_compile_options(core_io_topology_schema_test PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+
+twinrun_test(core_io_topology_formats
+  FILES
+    core/io/index_pattern_test.cc
+    core/io/nccl_tables_test.cc
+    core/io/nccl_xml_broken_test.cc
+    core/io/nccl_xml_export_test.cc
+    core/io/nccl_xml_import_test.cc
+    core/io/save_topology_test.cc
+  DEPS twinrun::io)
+target_compile_definitions(core_io_topology_formats_test PRIVATE
+  TWINRUN_TEST_ROOT="${PROJECT_SOURCE_DIR}")
