@@ -25,6 +25,14 @@ constexpr std::array kTopoVerbs = {
          "twinrun topo paths pcie-8gpu gpu0 gpu7\n"
          "twinrun topo paths dgx-h100:nodes=2048 node0/gpu0 node2047/gpu7",
          add_topo_paths},
+    Verb{"import", "read a topology of another format",
+         "twinrun topo import --from nccl-xml system.xml -o node.json\n"
+         "twinrun topo import --from nccl-xml vm.xml --gpu h100-sxm5 --assume-bridge gen5x16",
+         add_topo_import},
+    Verb{"export", "write a topology in another format",
+         "twinrun topo export dgx1-v100 --to nccl-xml -o topo.xml\n"
+         "twinrun topo export dgx-a100:nodes=4 --to json",
+         add_topo_export},
 };
 
 }  // namespace

@@ -9,9 +9,10 @@
 #include "core/topology/name_lookup.h"
 
 namespace twinrun::cli {
-namespace {
 
-TopologySpec read_spec(Context& context, const std::string& argument, Diagnostics& diagnostics) {
+TopologySpec read_topology_spec(Context& context,
+                                const std::string& argument,
+                                Diagnostics& diagnostics) {
   if (argument != "-") {
     return read_topology_argument(argument, diagnostics);
   }
@@ -20,11 +21,9 @@ TopologySpec read_spec(Context& context, const std::string& argument, Diagnostic
   return read_topology(document.root(), diagnostics);
 }
 
-}  // namespace
-
 Topology load_topology(Context& context, const std::string& argument) {
   Diagnostics diagnostics;
-  const TopologySpec spec = read_spec(context, argument, diagnostics);
+  const TopologySpec spec = read_topology_spec(context, argument, diagnostics);
   diagnostics.throw_if_errors();
   Topology topology = build_topology(spec, diagnostics);
   diagnostics.throw_if_errors();

@@ -8,6 +8,11 @@
 
 namespace twinrun::cli {
 
+// What an argument names, as written: not expanded, catalogue entries filled in.
+TopologySpec read_topology_spec(Context& context,
+                                const std::string& argument,
+                                Diagnostics& diagnostics);
+
 // The topology an argument names (catalogue, file, "-", expression), built. Warnings are reported;
 // errors throw InputError with all of them.
 Topology load_topology(Context& context, const std::string& argument);

@@ -131,7 +131,7 @@ Json saved(const DeviceSpec& device) {
   put_number(json, "cores", device.cores);
   Json peak = Json::object();
   for (std::size_t i = 0; i < device.peak.size(); ++i) {
-    put(peak, std::string(kDtypeWords[i]).c_str(), device.peak[i]);
+    put(peak, std::string(kDtypeNames[i]).c_str(), device.peak[i]);
   }
   if (!peak.empty()) {
     json["peak"] = std::move(peak);
