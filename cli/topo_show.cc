@@ -34,6 +34,21 @@ struct Totals {
   double watts = 0;
 };
 
+// A template's price and power are the whole machine's; without them its devices are added up.
+void add_cost(const Topology& topology, NodeId node, Totals& totals) {
+  const NodeShape& shape = topology.shape(node);
+  double price_per_hour = shape.price_per_hour;
+  double watts = shape.watts;
+  for (std::uint32_t v = 0; v < shape.vertices.size(); ++v) {
+    if (const DeviceSpec* device = topology.device(topology.vertex_in(node, v))) {
+      price_per_hour += shape.price_per_hour > 0 ? 0 : device->price_per_hour;
+      watts += shape.watts > 0 ? 0 : device->watts;
+    }
+  }
+  totals.price_per_hour += price_per_hour;
+  totals.watts += watts;
+}
+
 Totals add_up(const Topology& topology) {
   Totals totals;
   for (const VertexId v : topology.compute_devices()) {
@@ -47,8 +62,6 @@ Totals add_up(const Topology& topology) {
         device->peak[static_cast<std::size_t>(Dtype::kFp32)].flop_per_s * topology.compute_scale(v);
     totals.fp16.flop_per_s +=
         device->peak[static_cast<std::size_t>(Dtype::kFp16)].flop_per_s * topology.compute_scale(v);
-    totals.price_per_hour += device->price_per_hour;
-    totals.watts += device->watts;
   }
   for (std::size_t v = 0; v < topology.vertex_count(); ++v) {
     const VertexKind kind = topology.kind(id_at<VertexId>(v));
@@ -56,8 +69,7 @@ Totals add_up(const Topology& topology) {
     totals.switches += kind == VertexKind::kSwitch ? 1U : 0U;
   }
   for (std::size_t n = 0; n < topology.node_count(); ++n) {
-    totals.price_per_hour += topology.shape(id_at<NodeId>(n)).price_per_hour;
-    totals.watts += topology.shape(id_at<NodeId>(n)).watts;
+    add_cost(topology, id_at<NodeId>(n), totals);
   }
   return totals;
 }
