@@ -121,7 +121,8 @@ class MemoryEffect {
 
   MemoryEffect() = default;
   MemoryEffect(MemoryPart part, Bytes bytes, MemoryWhen when)
-      : packed_(bytes.count * 256 + static_cast<int>(part) * 2 + static_cast<int>(when)) {}
+      : packed_(bytes.count * 256 + static_cast<std::int64_t>(part) * 2 +
+                static_cast<std::int64_t>(when)) {}
 
   [[nodiscard]] Bytes bytes() const { return {packed_ >> 8}; }
   [[nodiscard]] MemoryPart part() const { return static_cast<MemoryPart>((packed_ >> 1) & 7); }

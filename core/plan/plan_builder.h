@@ -6,8 +6,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/base/csr.h"
 #include "core/base/hash_index.h"
 #include "core/base/ids.h"
 #include "core/base/units.h"

@@ -19,7 +19,7 @@ void report(benchmark::State& state, const Plan& plan) {
   state.counters["B/edge"] = plan.memory_use().bytes_per_edge;
 }
 
-void BM_BuildPlan(benchmark::State& state) {
+void build_plan(benchmark::State& state) {
   const auto ops = static_cast<std::size_t>(state.range(0));
   for (auto _ : state) {
     benchmark::DoNotOptimize(training_plan(ops, kRanks).size());
@@ -27,7 +27,7 @@ void BM_BuildPlan(benchmark::State& state) {
   report(state, training_plan(ops, kRanks));
 }
 
-void BM_ValidatePlan(benchmark::State& state) {
+void validate_plan(benchmark::State& state) {
   const Plan plan = training_plan(static_cast<std::size_t>(state.range(0)), kRanks);
   for (auto _ : state) {
     if (validate(plan).has_errors()) {
@@ -37,7 +37,7 @@ void BM_ValidatePlan(benchmark::State& state) {
   report(state, plan);
 }
 
-void BM_LoadPlan(benchmark::State& state) {
+void load_plan_text(benchmark::State& state) {
   const Plan plan = training_plan(static_cast<std::size_t>(state.range(0)), kRanks);
   const Source source = Source::of_text("plan.json", plan_to_json(plan));
   for (auto _ : state) {
@@ -50,7 +50,7 @@ void BM_LoadPlan(benchmark::State& state) {
   report(state, plan);
 }
 
-void BM_SavePlan(benchmark::State& state) {
+void save_plan_text(benchmark::State& state) {
   const Plan plan = training_plan(static_cast<std::size_t>(state.range(0)), kRanks);
   std::size_t bytes = 0;
   for (auto _ : state) {
@@ -60,7 +60,7 @@ void BM_SavePlan(benchmark::State& state) {
   report(state, plan);
 }
 
-void BM_SummarizePlan(benchmark::State& state) {
+void summarize_plan(benchmark::State& state) {
   const Plan plan = training_plan(static_cast<std::size_t>(state.range(0)), kRanks);
   for (auto _ : state) {
     benchmark::DoNotOptimize(summarize(plan).width);
@@ -68,11 +68,11 @@ void BM_SummarizePlan(benchmark::State& state) {
   report(state, plan);
 }
 
-BENCHMARK(BM_BuildPlan)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
-BENCHMARK(BM_ValidatePlan)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
-BENCHMARK(BM_LoadPlan)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
-BENCHMARK(BM_SavePlan)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
-BENCHMARK(BM_SummarizePlan)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(build_plan)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(validate_plan)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(load_plan_text)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(save_plan_text)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(summarize_plan)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace twinrun
