@@ -49,6 +49,38 @@ constexpr std::array kCodes = {
         "E0207", "the file declares another schema",
         "The \"schema\" key says what kind of file this is and in which version, such as "
         "\"twinrun/topology/1\". This file says something else than the command expects."},
+    DiagnosticCode{
+        "E0301", "there is no such template",
+        "A machine is an instance of a template, from \"templates\" of the same file or a machine "
+        "of the catalogue (`twinrun topo list`). The help line names the nearest known one."},
+    DiagnosticCode{"E0302", "a template contains itself",
+                   "Templates may contain smaller templates, up to 16 deep, but never themselves, "
+                   "directly or through others. The message shows the circle."},
+    DiagnosticCode{"E0303", "a count is too large",
+                   "A topology may have 4,000,000 parts and 16,000,000 links, one machine 200,000 "
+                   "and 1,000,000. More is taken for a mistyped count or a pattern that matches "
+                   "too much, and refused before any memory is spent."},
+    DiagnosticCode{"E0304", "a name matches nothing",
+                   "Links and overrides name parts by patterns: gpu3, gpu*, gpu[0-3], node*/gpu0. "
+                   "Within a template names are local; elsewhere they begin with the machine, "
+                   "node0/gpu3, unless there is only one. `twinrun topo show` lists the names."},
+    DiagnosticCode{"E0305", "the ends of a link cannot be paired",
+                   "With \"pairing\": \"each\" the ends are joined in order, so one side's count "
+                   "must divide the other's: 8 GPUs and 4 switches pair two by two, 8 and 3 do "
+                   "not. And nothing is joined with itself."},
+    DiagnosticCode{"E0306", "a machine has no such parts",
+                   "\"gpus\" keeps the first so many GPUs of each machine and cannot add any; "
+                   "\"nics\" can add NICs only like those there are; \"devices\" counts the CPUs "
+                   "of machines without GPUs."},
+    DiagnosticCode{"E0307", "the machines do not fit the fat-tree",
+                   "L levels of switches with k ports carry k ports for L = 1, k*k/2 for 2 and "
+                   "k*k*k/4 for 3. Leave out \"ports\" to get the smallest switch that will do."},
+    DiagnosticCode{"E0308", "the dims of a torus do not match",
+                   "The product of \"dims\" must be the number of machines. Without \"dims\" a "
+                   "torus is as square a rectangle as that number allows."},
+    DiagnosticCode{"E0309", "a machine cannot be plugged in",
+                   "A fabric plugs into NICs, or into the first CPU of a machine without NICs. "
+                   "This machine has neither."},
     DiagnosticCode{"E0310", "the text is not XML",
                    "The position is where reading stopped: a tag that is not closed, a missing "
                    "quote, or a file cut short. An NCCL topology is what NCCL writes to the file "
@@ -74,6 +106,23 @@ constexpr std::array kCodes = {
         "E0319", "a topology cannot be written as NCCL XML",
         "NCCL's format describes one host: one node of one flat template, every GPU, NIC and PCIe "
         "switch below a CPU. Clusters and nested templates have no form in it."},
+    DiagnosticCode{"E0320", "there is no such topology",
+                   "A topology is a name of the catalogue (`twinrun topo list`), a file, \"-\" for "
+                   "standard input, or an expression such as dgx-a100:nodes=16 or "
+                   "single-switch:hosts=8,bandwidth=12.5GB/s."},
+    DiagnosticCode{"E0321", "an expression cannot be understood",
+                   "After the name and a colon come key=value pairs with commas between them: "
+                   "dgx-a100:nodes=16,fabric=rail-optimized,nic=200Gb/s. Each key is given once; "
+                   "the help line says what the key takes."},
+    DiagnosticCode{"E0322", "the speed of a wire is not known",
+                   "A wire is as fast as the \"nic\" of the nodes entry says, else the fabric's "
+                   "\"bandwidth\", else the \"rate\" of the NIC's device. None of them is given."},
+    DiagnosticCode{"E0323", "a key has no effect",
+                   "This kind of fabric does not read the key, so what it was meant to say would "
+                   "be lost: a single switch has no spines, a ring no oversubscription."},
+    DiagnosticCode{"E0324", "there is no such device",
+                   "Parts name devices from \"devices\" of the same file or from the catalogue "
+                   "(topologies/devices.json). The help line names the nearest known one."},
     DiagnosticCode{"E0401", "a dependency cycle",
                    "The ops wait for each other through \"after\", so none of them can ever start. "
                    "The message lists one way round: each op comes before the next, the last "
@@ -174,6 +223,12 @@ constexpr std::array kCodes = {
                    "within each host only."},
     DiagnosticCode{"W0214", "a PCI link leads nowhere",
                    "The target of a <pcilink> is not a switch of the file; the link is left out."},
+    DiagnosticCode{"W0301", "the machines are not connected",
+                   "There are several machines but neither a \"fabric\" nor \"links\", so nothing "
+                   "can travel between them."},
+    DiagnosticCode{"W0302", "an oversubscription has no effect",
+                   "All machines share one switch, or the switches have no uplinks, so there is "
+                   "nothing to oversubscribe."},
     DiagnosticCode{"W0311", "something has no form in NCCL XML",
                    "NCCL's format has no memories, latencies of links, prices, fabrics or "
                    "overrides, and PCIe speeds only by generation and lanes."},

@@ -17,7 +17,7 @@ TopologySpec read_topology(JsonValue root, Diagnostics& diagnostics);
 // Reads a list of devices (twinrun/devices/1, or the "devices" object of a topology).
 std::vector<DeviceSpec> read_devices(JsonValue object, Diagnostics& diagnostics);
 
-// Complains (E0311) about keys that the fabric's kind does not read, since they would have no
+// Complains (E0323) about keys that the fabric's kind does not read, since they would have no
 // effect.
 void check_fabric_keys(const FabricSpec& fabric, Diagnostics& diagnostics);
 

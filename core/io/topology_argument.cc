@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,13 +20,17 @@
 namespace twinrun {
 namespace {
 
-constexpr std::int64_t kMostOfAnything = 1'000'000'000;
+// As in files; the expansion complains about what is still too much.
+struct Range {
+  std::int64_t least = 1;
+  std::int64_t most = 1'000'000'000;
+};
 
-std::optional<std::int64_t> whole_number(const std::string& text, std::int64_t least) {
+std::optional<std::int64_t> whole_number(const std::string& text, Range range) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool good = error == std::errc() && end == text.data() + text.size();
-  return good && value >= least && value <= kMostOfAnything ? std::optional(value) : std::nullopt;
+  return good && value >= range.least && value <= range.most ? std::optional(value) : std::nullopt;
 }
 
 // One key of an expression: what it wants, and what it does with the value; false when it is no
@@ -66,14 +71,31 @@ bool change_fabric(TopologySpec& spec, const std::string& kind) {
 }
 
 template <class Target>
-auto count_key(Target target, std::int64_t least) {
+auto count_key(Target target, Range range = {}) {
   return [=](TopologySpec& spec, const std::string& text) {
-    const auto value = whole_number(text, least);
+    const auto value = whole_number(text, range);
     if (value) {
       target(spec) = *value;
     }
     return value.has_value();
   };
+}
+
+// NICs are meant of every machine: servers get the same as workers.
+bool set_nics(TopologySpec& spec, const std::string& text) {
+  const auto value = whole_number(text, {0, 10'000});
+  for (NodesSpec& nodes : spec.nodes) {
+    nodes.nics = value;
+  }
+  return value.has_value();
+}
+
+bool set_nic_rate(TopologySpec& spec, const std::string& text) {
+  const auto value = parse_bandwidth(text);
+  for (NodesSpec& nodes : spec.nodes) {
+    nodes.nic_rate = value;
+  }
+  return value && value->bytes_per_s > 0;
 }
 
 template <class Target>
@@ -101,7 +123,7 @@ bool set_dims(TopologySpec& spec, const std::string& text) {
   std::size_t start = 0;
   while (start <= text.size()) {
     const std::size_t cross = std::min(text.find('x', start), text.size());
-    const auto extent = whole_number(text.substr(start, cross - start), 1);
+    const auto extent = whole_number(text.substr(start, cross - start), {});
     if (!extent) {
       return false;
     }
@@ -135,7 +157,12 @@ bool set_oversubscription(TopologySpec& spec, const std::string& text) {
       !(value >= 0.001 && value <= 1e6)) {
     return false;
   }
-  fabric_of(spec).oversubscription = value;
+  FabricSpec& fabric = fabric_of(spec);
+  // One switch has no uplinks to be oversubscribed; fabric=single-switch, when written, refuses it.
+  if (fabric.kind == "single-switch" && !fabric.place.file.empty() && value != 1) {
+    fabric.kind = "leaf-spine";
+  }
+  fabric.oversubscription = value;
   return true;
 }
 
@@ -152,7 +179,7 @@ bool set_p2p(TopologySpec& spec, const std::string& text) {
 
 bool set_servers(TopologySpec& spec, const std::string& text) {
   NodesSpec* servers = group_with_role(spec, "server");
-  const auto count = whole_number(text, 1);
+  const auto count = whole_number(text, {});
   if (servers == nullptr || !count) {
     return false;
   }
@@ -166,20 +193,16 @@ const std::vector<ExpressionKey>& expression_keys() {
     return s.nodes.front().count;
   };
   static const std::vector<ExpressionKey> keys = {
-      {"nodes", kCount, count_key(first_nodes, 1)},
-      {"hosts", kCount, count_key(first_nodes, 1)},
+      {"nodes", kCount, count_key(first_nodes)},
+      {"hosts", kCount, count_key(first_nodes)},
       {"servers", "a whole number, for clusters with servers", set_servers},
       {"gpus", "a whole number, per node",
-       count_key(
-           [](TopologySpec & s) -> auto& { return s.nodes.front().gpus; }, 0)},
-      {"nics", "a whole number, per node",
-       count_key(
-           [](TopologySpec & s) -> auto& { return s.nodes.front().nics; }, 0)},
+       count_key([](TopologySpec & s) -> auto& { return s.nodes.front().gpus; }, {0})},
+      {"nics", "a whole number, per node", set_nics},
       {"devices", "a whole number, per node",
-       count_key(
-           [](TopologySpec & s) -> auto& { return s.nodes.front().devices; }, 1)},
-      {"nic", kBandwidthForms,
-       rate_key([](TopologySpec & s) -> auto& { return s.nodes.front().nic_rate; })},
+       count_key([](TopologySpec & s) -> auto& { return s.nodes.front().devices; },
+                 {1, 1'000'000})},
+      {"nic", kBandwidthForms, set_nic_rate},
       {"fabric", "a kind of fabric", change_fabric},
       {"bandwidth", kBandwidthForms,
        rate_key([](TopologySpec & s) -> auto& { return fabric_of(s).bandwidth; })},
@@ -188,17 +211,13 @@ const std::vector<ExpressionKey>& expression_keys() {
       {"latency", kTimeForms, set_latency},
       {"oversubscription", "a number such as 2", set_oversubscription},
       {"nodes_per_leaf", kCount,
-       count_key(
-           [](TopologySpec & s) -> auto& { return fabric_of(s).nodes_per_leaf; }, 1)},
+       count_key([](TopologySpec & s) -> auto& { return fabric_of(s).nodes_per_leaf; })},
       {"spines", kCount,
-       count_key(
-           [](TopologySpec & s) -> auto& { return fabric_of(s).spines; }, 0)},
+       count_key([](TopologySpec & s) -> auto& { return fabric_of(s).spines; }, {0, 100'000})},
       {"ports", kCount,
-       count_key(
-           [](TopologySpec & s) -> auto& { return fabric_of(s).ports; }, 2)},
+       count_key([](TopologySpec & s) -> auto& { return fabric_of(s).ports; }, {2, 100'000})},
       {"levels", "1, 2 or 3",
-       count_key(
-           [](TopologySpec & s) -> auto& { return fabric_of(s).levels; }, 1)},
+       count_key([](TopologySpec & s) -> auto& { return fabric_of(s).levels; }, {1, 3})},
       {"dims", "extents such as 4x4x2", set_dims},
       {"routing", "ecmp or d-mod-k", set_routing},
       {"p2p", "none, NVL, PIX, PXB, PHB or SYS", set_p2p},
@@ -229,10 +248,23 @@ class Expression {
     // The kind of fabric first: the other keys refine it, in whatever order they are written.
     std::stable_partition(settings.begin(), settings.end(),
                           [](const auto& s) { return s.first == "fabric"; });
-    for (const auto& [key, value] : settings) {
-      apply(spec, key, value);
+    for (std::size_t i = 0; i < settings.size(); ++i) {
+      const auto same = [&](const auto& other) { return other.first == settings[i].first; };
+      if (std::any_of(settings.begin(), settings.begin() + static_cast<std::ptrdiff_t>(i), same)) {
+        complain(fmt::format("\"{}\" is given twice", settings[i].first), "keep one of them");
+      } else {
+        apply(spec, settings[i].first, settings[i].second);
+      }
+    }
+    if (settings.empty()) {
+      return;
+    }
+    // What is wrong now is wrong in the expression, not in the catalogue's file.
+    for (NodesSpec& nodes : spec.nodes) {
+      nodes.place = {};
     }
     if (spec.fabric) {
+      spec.fabric->place = {};
       check_fabric_keys(*spec.fabric, diagnostics_);
     }
   }
@@ -280,7 +312,10 @@ TopologySpec hosts_on(const std::string& fabric, Diagnostics& diagnostics) {
       R"({{"templates": {{"host": {{"parts": [{{"name": "cpu", "device": "host"}}]}}}},
           "nodes": {{"host": 2}}, "fabric": {{"kind": "{}"}}}})",
       fabric);
-  return read_source(Source::of_text("<hosts>", text), diagnostics);
+  TopologySpec spec = read_source(Source::of_text("<hosts>", text), diagnostics);
+  spec.fabric->place = {};  // nobody can look into this text
+  spec.nodes.front().place = {};
+  return spec;
 }
 
 void unknown_topology(const std::string& name, Diagnostics& diagnostics) {
@@ -302,8 +337,10 @@ TopologySpec read_topology_argument(const std::string& argument, Diagnostics& di
   const bool is_fabric = find_fabric_kind(name) != nullptr;
   TopologySpec spec;
   if (!machine && !is_fabric) {
+    std::error_code unreadable;  // a name too long for a file is no file
     const bool looks_like_file = argument == "-" || argument.find('/') != std::string::npos ||
-                                 argument.ends_with(".json") || std::filesystem::exists(argument);
+                                 argument.ends_with(".json") ||
+                                 std::filesystem::exists(argument, unreadable);
     if (looks_like_file) {
       spec = read_source(Source::of_argument(argument), diagnostics);
     } else {

@@ -1,5 +1,7 @@
 #include "core/topology/bisection.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <tuple>
@@ -62,6 +64,16 @@ class FlowNetwork {
   std::vector<std::int64_t> capacity_;
 };
 
+// Bytes a second of one unit of flow: 1, or more where all links together would not fit an integer.
+double unit_of(const Topology& topology) {
+  constexpr double kMostUnits = 1e18;
+  double total = 0;
+  for (std::size_t l = 0; l < topology.link_count(); ++l) {
+    total += topology.bandwidth(id_at<LinkId>(l)).bytes_per_s;
+  }
+  return std::max(1.0, total / kMostUnits);
+}
+
 }  // namespace
 
 Bandwidth bisection_bandwidth(const Topology& topology) {
@@ -70,16 +82,18 @@ Bandwidth bisection_bandwidth(const Topology& topology) {
     return {0};
   }
   constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max() / 4;
+  const double unit = unit_of(topology);
   const auto vertices = static_cast<std::uint32_t>(topology.vertex_count());
   const std::uint32_t source = vertices;
   const std::uint32_t sink = vertices + 1;
   FlowNetwork network(vertices + 2);
   for (std::size_t l = 0; l < topology.link_count(); ++l) {
     const LinkId link = id_at<LinkId>(l);
-    const auto capacity = static_cast<std::int64_t>(topology.bandwidth(link).bytes_per_s);
+    const bool closed =
+        topology.failed(link) || topology.kind(topology.from(link)) == VertexKind::kMemory;
+    const auto capacity = std::llround(topology.bandwidth(link).bytes_per_s / unit);
     network.add(static_cast<std::uint32_t>(topology.from(link)),
-                static_cast<std::uint32_t>(topology.to(link)), topology.failed(link) ? 0 : capacity,
-                0);
+                static_cast<std::uint32_t>(topology.to(link)), closed ? 0 : capacity, 0);
   }
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const auto device = static_cast<std::uint32_t>(devices[i]);
@@ -89,7 +103,7 @@ Bandwidth bisection_bandwidth(const Topology& topology) {
       network.add(device, sink, kUnlimited, 0);
     }
   }
-  return {static_cast<double>(network.max_flow(source, sink))};
+  return {static_cast<double>(network.max_flow(source, sink)) * unit};
 }
 
 }  // namespace twinrun

@@ -17,27 +17,32 @@ namespace {
 
 bool add_machines(const TopologySpec& spec, TopologyBuilder& builder, Diagnostics& diagnostics) {
   ShapeMaker maker(spec, diagnostics);
-  std::size_t vertices = 0;
+  double vertices = 0;
+  double links = 0;
+  bool good = true;  // go on after a mistake: the next entry may have another
   for (std::uint32_t group = 0; group < spec.nodes.size(); ++group) {
     const NodesSpec& nodes = spec.nodes[group];
     const std::optional<NodeShape> shape = maker.make(nodes);
     if (!shape) {
-      return false;
+      good = false;
+      continue;
     }
-    const auto count = static_cast<std::size_t>(nodes.count);
-    const std::size_t each = std::max<std::size_t>(1, shape->vertices.size());
-    if (count > (ShapeMaker::kMostVertices - vertices) / each) {
+    const auto count = static_cast<double>(nodes.count);
+    vertices += count * static_cast<double>(std::max<std::size_t>(1, shape->vertices.size()));
+    links += count * static_cast<double>(shape->links.size());
+    if (vertices > static_cast<double>(SizeLimits::kVertices) ||
+        links > static_cast<double>(SizeLimits::kLinks)) {
       diagnostics.error("E0303", nodes.place,
-                        fmt::format("{} machines of {} vertices are more than the {} vertices a "
-                                    "topology may have",
-                                    count, each, ShapeMaker::kMostVertices),
+                        fmt::format("with {} machines of {} parts and {} links a topology would "
+                                    "have more than {} parts or {} links",
+                                    nodes.count, shape->vertices.size(), shape->links.size(),
+                                    SizeLimits::kVertices, SizeLimits::kLinks),
                         "is the count mistyped?");
       return false;
     }
-    vertices += count * each;
-    builder.add_nodes(group, *shape, count);
+    builder.add_nodes(group, *shape, static_cast<std::size_t>(nodes.count));
   }
-  return true;
+  return good;
 }
 
 // The rate of one NIC: what the nodes entry says, else the fabric, else the NIC's own.
@@ -62,7 +67,7 @@ std::vector<Port> ports_of(const TopologySpec& spec, const Topology& topology, N
   std::vector<std::uint32_t> plugs = shape.of_kind(VertexKind::kNic);
   if (plugs.empty()) {
     plugs = shape.of_kind(VertexKind::kCpu);
-    plugs.resize(std::min<std::size_t>(plugs.size(), 1));
+    plugs.erase(plugs.begin() + std::min<std::ptrdiff_t>(std::ssize(plugs), 1), plugs.end());
   }
   std::vector<Port> ports;
   for (const std::uint32_t local : plugs) {
@@ -88,35 +93,77 @@ void add_fabric(const TopologySpec& spec, TopologyBuilder& builder, Diagnostics&
                         "add a part of kind nic to its template");
       return;
     }
-    if (ports.back().front().bandwidth.bytes_per_s <= 0) {
-      diagnostics.error("E0310", spec.fabric->place,
-                        fmt::format("the speed of {}'s wire is not known",
-                                    topology.name(ports.back().front().vertex)),
-                        "give \"bandwidth\" in the fabric, or \"rate\" in the NIC's device");
+    const auto unknown =
+        std::find_if(ports.back().begin(), ports.back().end(),
+                     [](const Port& port) { return port.bandwidth.bytes_per_s <= 0; });
+    if (unknown != ports.back().end()) {
+      diagnostics.error(
+          "E0322", spec.fabric->place,
+          fmt::format("the speed of {}'s wire is not known", topology.name(unknown->vertex)),
+          "give \"bandwidth\" in the fabric, or \"rate\" in the NIC's device");
       return;
     }
   }
   kind->generate({*spec.fabric, ports, builder, diagnostics});
 }
 
-void add_explicit_links(const TopologySpec& spec,
-                        TopologyBuilder& builder,
-                        Diagnostics& diagnostics) {
+bool add_switches(const TopologySpec& spec, TopologyBuilder& builder, Diagnostics& diagnostics) {
+  auto vertices = static_cast<double>(builder.so_far().vertex_count());
+  for (const PartSpec& part : spec.switches) {
+    vertices += static_cast<double>(part.count);
+    if (vertices > static_cast<double>(SizeLimits::kVertices)) {
+      diagnostics.error("E0303", part.place,
+                        fmt::format("with {} switches a topology would have more than {} parts",
+                                    part.count, SizeLimits::kVertices),
+                        "is the count mistyped?");
+      return false;
+    }
+  }
   for (const PartSpec& part : spec.switches) {
     for (std::int64_t i = 0; i < part.count; ++i) {
       builder.add_switch(part.name);
     }
   }
+  return true;
+}
+
+bool fits(const TopologyBuilder& builder,
+          std::size_t from,
+          std::size_t to,
+          const LinkSpec& link,
+          Diagnostics& diagnostics) {
+  const double pairs = link.pairing == Pairing::kAll
+                           ? static_cast<double>(from) * static_cast<double>(to)
+                           : static_cast<double>(std::max(from, to));
+  const bool good = static_cast<double>(builder.so_far().link_count()) + pairs <=
+                    static_cast<double>(SizeLimits::kLinks);
+  if (!good) {
+    diagnostics.error("E0303", link.place,
+                      fmt::format("{} times {} links are more than the {} a topology may have",
+                                  from, to, SizeLimits::kLinks),
+                      "do the patterns name more than they should?");
+  }
+  return good;
+}
+
+void add_explicit_links(const TopologySpec& spec,
+                        TopologyBuilder& builder,
+                        Diagnostics& diagnostics) {
+  if (!add_switches(spec, builder, diagnostics)) {
+    return;
+  }
   for (const LinkSpec& link : spec.links) {
     const auto from = find_vertices(builder.so_far(), link.from, link.place, diagnostics);
     const auto to = find_vertices(builder.so_far(), link.to, link.place, diagnostics);
-    const auto pairs = pair_up(from, to, link.pairing);
-    if (!pairs && !from.empty() && !to.empty()) {
-      diagnostics.error("E0305", link.place,
-                        fmt::format("cannot pair {} with {} one by one", from.size(), to.size()),
-                        "with \"pairing\": \"each\" one side's count must divide the other's");
+    if (from.empty() || to.empty() || !fits(builder, from.size(), to.size(), link, diagnostics)) {
+      continue;
     }
-    for (const auto& [a, b] : pairs.value_or(std::vector<std::pair<VertexId, VertexId>>{})) {
+    const auto pairs = pair_up(from, to, link.pairing);
+    if (!pairs || pairs->empty()) {
+      complain_about_pairing(from.size(), to.size(), pairs.has_value(), link.place, diagnostics);
+      continue;
+    }
+    for (const auto& [a, b] : *pairs) {
       const double total = link.bandwidth.bytes_per_s * static_cast<double>(link.count);
       builder.add_wire({a,
                         b,
@@ -132,7 +179,8 @@ void add_explicit_links(const TopologySpec& spec,
 void warn_about_islands(const TopologySpec& spec,
                         const Topology& topology,
                         Diagnostics& diagnostics) {
-  if (topology.node_count() > 1 && topology.link_count() == topology.fabric_first_link()) {
+  if (!diagnostics.has_errors() && topology.node_count() > 1 &&
+      topology.link_count() == topology.fabric_first_link()) {
     diagnostics.warning("W0301", spec.place,
                         fmt::format("the {} machines are not connected", topology.node_count()),
                         "add a \"fabric\", or \"links\" between them");

@@ -26,9 +26,12 @@ struct FabricInput {
   TopologyBuilder& builder;
   Diagnostics& diagnostics;
 
-  [[nodiscard]] Time switch_latency() const { return spec.latency; }
-  // Wire from a port to a switch or another port.
-  void plug(const Port& port, VertexId other) const;
+  // W0302 when an oversubscription was asked for but there is nothing to oversubscribe.
+  void warn_of_no_uplinks() const;
+  // Complains (E0303) when so many more wires would be too many.
+  [[nodiscard]] bool fits(double wires) const;
+  void plug(const Port& port, VertexId other) const;    // wire from a port to a switch
+  void join_ports(const Port& a, const Port& b) const;  // wire from a NIC to another machine's NIC
   void join_switches(VertexId a, VertexId b, Bandwidth bandwidth) const;
 };
 
@@ -52,8 +55,13 @@ void generate_fat_tree(const FabricInput& input);
 void generate_ring(const FabricInput& input);
 void generate_torus(const FabricInput& input);
 
-// Joins every leaf with every spine so that the uplinks carry the leaf's downlinks divided by the
-// oversubscription. Shared by the two-level fabrics.
+// How many machines share a leaf when the file does not say: as many as usual. When that would put
+// all of them under one leaf, so that an oversubscription had no effect, half of them.
+std::size_t machines_per_leaf(const FabricInput& input, std::size_t usual, std::size_t rails);
+
+// Joins every leaf with every spine so that the uplinks of a leaf together carry the downlinks of
+// the widest leaf (switches are alike, filled or not) divided by the oversubscription. Shared by
+// the two-level fabrics.
 struct Leaf {
   VertexId vertex{};
   std::size_t ports = 0;

@@ -8,7 +8,8 @@
 namespace twinrun {
 namespace {
 
-// A k-port switch has k/2 ports down; a leaf has k/2 / oversubscription up.
+// A k-port switch has k/2 ports down; a leaf has about k/2 / oversubscription up, whose speed makes
+// up for the rounding: the uplinks of a leaf together are its downlinks / oversubscription.
 //
 //   core(a,c)                       u·d of them; core (a,c) joins aggregation switch a of every pod
 //      |
@@ -34,10 +35,18 @@ Shape shape_of(const FabricSpec& spec, std::size_t ports) {
     k += 2;  // the smallest switch that will do
   }
   shape.down = shape.levels == 1 ? k : k / 2;
-  shape.up = static_cast<std::size_t>(
-      std::max<std::int64_t>(1, std::llround(static_cast<double>(k / 2) / spec.oversubscription)));
+  const double up = std::round(static_cast<double>(k / 2) / std::max(spec.oversubscription, 1.0));
+  shape.up = std::max<std::size_t>(1, static_cast<std::size_t>(up));
   shape.most_ports = most();
   return shape;
+}
+
+Bandwidth uplink_of(const FabricSpec& spec, const Shape& shape, const std::vector<Port>& ports) {
+  const auto fastest =
+      std::max_element(ports.begin(), ports.end(),
+                       [](const Port& a, const Port& b) { return a.bandwidth < b.bandwidth; });
+  return {fastest->bandwidth.bytes_per_s * static_cast<double>(shape.down) / spec.oversubscription /
+          static_cast<double>(shape.up)};
 }
 
 std::vector<VertexId> plug_into_leaves(const FabricInput& input,
@@ -85,10 +94,19 @@ void generate_fat_tree(const FabricInput& input) {
   }
   const std::vector<VertexId> leaves = plug_into_leaves(input, ports, shape.down);
   if (leaves.size() < 2) {
+    input.warn_of_no_uplinks();
     return;
   }
-  const Bandwidth uplink = input.spec.uplink_bandwidth.value_or(ports.front().bandwidth);
   const std::size_t pod_leaves = shape.levels == 2 ? leaves.size() : shape.down;
+  const double pods =
+      std::ceil(static_cast<double>(leaves.size()) / static_cast<double>(pod_leaves));
+  const double wires = static_cast<double>(shape.up) * (static_cast<double>(leaves.size()) +
+                                                        pods * static_cast<double>(shape.down));
+  if (!input.fits(wires)) {
+    return;
+  }
+  const Bandwidth uplink =
+      input.spec.uplink_bandwidth.value_or(uplink_of(input.spec, shape, ports));
   std::vector<VertexId> aggs;
   for (std::size_t first = 0; first < leaves.size(); first += pod_leaves) {
     for (std::size_t a = 0; a < shape.up; ++a) {

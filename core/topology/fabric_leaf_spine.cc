@@ -7,7 +7,7 @@ namespace twinrun {
 //    leaf0       leaf1          nodes_per_leaf machines each, with all their NICs
 //    / | \       / | \ .
 void generate_leaf_spine(const FabricInput& input) {
-  const auto per_leaf = static_cast<std::size_t>(input.spec.nodes_per_leaf.value_or(16));
+  const std::size_t per_leaf = machines_per_leaf(input, 16, 1);
   std::vector<Leaf> leaves;
   for (std::size_t machine = 0; machine < input.ports.size(); ++machine) {
     if (machine % per_leaf == 0) {

@@ -10,11 +10,11 @@ namespace twinrun {
 //   rail 1: rail1-leaf0 rail1-leaf1 …      NIC 1 of the same machines
 //   all leaves of all rails on the same spines; "spines": 0 leaves the rails apart
 void generate_rail_optimized(const FabricInput& input) {
-  const auto per_leaf = static_cast<std::size_t>(input.spec.nodes_per_leaf.value_or(32));
   std::size_t rails = 0;
   for (const std::vector<Port>& machine : input.ports) {
     rails = std::max(rails, machine.size());
   }
+  const std::size_t per_leaf = machines_per_leaf(input, 32, rails);
   std::vector<Leaf> leaves;
   for (std::size_t rail = 0; rail < rails; ++rail) {
     for (std::size_t machine = 0; machine < input.ports.size(); ++machine) {

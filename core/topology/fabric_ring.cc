@@ -14,7 +14,7 @@ void generate_ring(const FabricInput& input) {
     }
     const std::size_t rings = std::min(input.ports[i].size(), input.ports[next].size());
     for (std::size_t ring = 0; ring < rings; ++ring) {
-      input.plug(input.ports[i][ring], input.ports[next][ring].vertex);
+      input.join_ports(input.ports[i][ring], input.ports[next][ring]);
     }
   }
 }

@@ -117,7 +117,7 @@ const FabricRoutes::Distances& FabricRoutes::distances_to(std::uint32_t destinat
     }
     for (std::uint32_t i = in_offsets_[at]; i < in_offsets_[at + 1]; ++i) {
       if (distance[in_source_[i]] == kFar) {
-        distance[in_source_[i]] = static_cast<std::uint16_t>(distance[at] + 1);
+        distance[in_source_[i]] = distance[at] + 1;
         queue.push_back(in_source_[i]);
       }
     }
@@ -126,8 +126,7 @@ const FabricRoutes::Distances& FabricRoutes::distances_to(std::uint32_t destinat
 }
 
 bool FabricRoutes::route(VertexId from, VertexId to, std::uint64_t flow, std::vector<LinkId>& out) {
-  const auto known = [&](VertexId v) { return index_.contains(static_cast<std::uint32_t>(v)); };
-  if (!known(from) || !known(to)) {
+  if (!has_wire(from) || !has_wire(to)) {
     return false;
   }
   std::uint32_t at = index_in_fabric(from);

@@ -16,12 +16,16 @@ class FabricRoutes {
  public:
   explicit FabricRoutes(const Topology& topology);
 
+  // Whether a vertex is an end of any wire of the network.
+  [[nodiscard]] bool has_wire(VertexId v) const {
+    return index_.contains(static_cast<std::uint32_t>(v));
+  }
   // Appends the links from one port to the other; false when there is no way.
   bool route(VertexId from, VertexId to, std::uint64_t flow, std::vector<LinkId>& out);
 
  private:
-  using Distances = std::vector<std::uint16_t>;  // by fabric vertex; kFar where unreachable
-  static constexpr std::uint16_t kFar = 0xFFFF;
+  using Distances = std::vector<std::uint32_t>;  // by fabric vertex; kFar where unreachable
+  static constexpr std::uint32_t kFar = 0xFFFFFFFF;
 
   std::vector<LinkId> collect_links();
   void index_links(const std::vector<LinkId>& links);

@@ -6,24 +6,40 @@
 #include "core/topology/fabric.h"
 
 namespace twinrun {
+namespace {
+
+// Unless told otherwise, as square a rectangle as the number of machines allows.
+std::vector<std::int64_t> dims_of(const FabricSpec& spec, std::size_t machines) {
+  if (!spec.dims.empty()) {
+    return spec.dims;
+  }
+  std::size_t side = 1;
+  for (std::size_t i = 1; i * i <= machines; ++i) {
+    side = machines % i == 0 ? i : side;
+  }
+  return {static_cast<std::int64_t>(machines / side), static_cast<std::int64_t>(side)};
+}
+
+}  // namespace
 
 // dims [x, y, z]: machine i sits at (i % x, i / x % y, i / (x·y)) and is wired to its neighbour in
 // the positive direction of every dimension, with wrap-around; one such grid for each NIC number.
 void generate_torus(const FabricInput& input) {
   const std::size_t machines = input.ports.size();
+  const std::vector<std::int64_t> dims = dims_of(input.spec, machines);
   double product = 1;  // a double: dims may be absurdly large
-  for (const std::int64_t extent : input.spec.dims) {
+  for (const std::int64_t extent : dims) {
     product *= static_cast<double>(extent);
   }
-  if (input.spec.dims.empty() || product != static_cast<double>(machines)) {
+  if (product != static_cast<double>(machines)) {
     input.diagnostics.error("E0308", input.spec.place,
                             fmt::format("a torus of {} machines cannot have dims [{}]", machines,
-                                        fmt::join(input.spec.dims, ", ")),
+                                        fmt::join(dims, ", ")),
                             "the product of \"dims\" must be the number of machines");
     return;
   }
   std::size_t stride = 1;
-  for (const std::int64_t extent_signed : input.spec.dims) {
+  for (const std::int64_t extent_signed : dims) {
     const auto extent = static_cast<std::size_t>(extent_signed);
     for (std::size_t i = 0; i < machines; ++i) {
       const std::size_t at = i / stride % extent;
@@ -33,7 +49,7 @@ void generate_torus(const FabricInput& input) {
       }
       const std::size_t grids = std::min(input.ports[i].size(), input.ports[next].size());
       for (std::size_t grid = 0; grid < grids; ++grid) {
-        input.plug(input.ports[i][grid], input.ports[next][grid].vertex);
+        input.join_ports(input.ports[i][grid], input.ports[next][grid]);
       }
     }
     stride *= extent;

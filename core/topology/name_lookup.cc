@@ -27,15 +27,13 @@ void match_everywhere(const Topology& topology,
                       const NamePattern& pattern,
                       std::vector<VertexId>& found) {
   const bool alone = topology.node_count() == 1;
+  const NamePattern in_machine = pattern.tail();
   for (std::size_t n = 0; n < topology.node_count(); ++n) {
     const NodeId node = id_at<NodeId>(n);
-    const std::string node_name = topology.node_name(node);
-    const std::size_t digits = node_name.find_first_of("0123456789");
-    const bool named =
-        pattern.segments() > 1 && pattern.matches(0, std::string_view(node_name).substr(0, digits),
-                                                  topology.node(node).number);
+    const bool named = pattern.segments() > 1 &&
+                       pattern.matches(0, topology.node_word(node), topology.node(node).number);
     if (named) {
-      match_in_machine(topology, node, pattern.tail(), found);
+      match_in_machine(topology, node, in_machine, found);
     } else if (alone) {
       match_in_machine(topology, node, pattern, found);
     }
@@ -73,7 +71,8 @@ std::vector<VertexId> find_vertices(const Topology& topology,
     const std::size_t before = found.size();
     if (const auto exact = topology.find(text)) {
       found.push_back(*exact);
-    } else if (const auto pattern = NamePattern::parse(text); pattern && !pattern->is_exact()) {
+    } else if (const auto pattern = NamePattern::parse(text);
+               pattern && text.find_first_of("*[") != std::string::npos) {
       match_everywhere(topology, *pattern, found);
     }
     if (found.size() == before) {

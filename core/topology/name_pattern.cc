@@ -31,21 +31,24 @@ std::optional<std::pair<std::string_view, std::int64_t>> split_name(std::string_
   return std::pair(name.substr(0, name.size() - digits), *number);
 }
 
+// The word before the open numbers; a word has no pattern of its own.
 std::optional<NamePattern::Segment> NamePattern::parse_segment(std::string_view text) {
-  if (text.size() > 1 && text.ends_with('*')) {
-    return Segment{std::string(text.substr(0, text.size() - 1)), {{0, kEveryNumber}}};
-  }
-  if (!text.ends_with(']')) {
+  const std::size_t open = std::min(text.find_first_of("*[],"), text.size());
+  if (open == text.size()) {
     const auto split = split_name(text);
     return split
                ? std::optional(Segment{std::string(split->first), {{split->second, split->second}}})
                : std::nullopt;
   }
-  const std::size_t open = text.find('[');
-  if (open == std::string_view::npos || open == 0) {
+  const std::string_view rest = text.substr(open);
+  Segment segment{std::string(text.substr(0, open)), {}};
+  if (open > 0 && rest == "*") {
+    segment.numbers.emplace_back(0, kEveryNumber);
+    return segment;
+  }
+  if (open == 0 || !rest.starts_with('[') || !rest.ends_with(']')) {
     return std::nullopt;
   }
-  Segment segment{std::string(text.substr(0, open)), {}};
   std::string_view list = text.substr(open + 1, text.size() - open - 2);
   while (true) {
     const std::size_t comma = std::min(list.find(','), list.size());

@@ -51,7 +51,10 @@ class LastLink : public boost::dijkstra_visitor<> {
 }  // namespace
 
 NodeRoutes::NodeRoutes(const NodeShape& shape)
-    : shape_(shape), offsets_(shape.vertices.size() + 1, 0), trees_(shape.vertices.size()) {
+    : shape_(shape),
+      offsets_(shape.vertices.size() + 1, 0),
+      trees_(shape.vertices.size()),
+      nics_(shape.vertices.size()) {
   for (const NodeShape::Link& link : shape.links) {
     from_.push_back(link.from);
     to_.push_back(link.to);
@@ -170,9 +173,15 @@ std::optional<NodeRoute> NodeRoutes::through_host(std::uint32_t from, std::uint3
   return there;
 }
 
-std::optional<std::uint32_t> NodeRoutes::nic_of(std::uint32_t device) {
-  std::vector<std::uint32_t> best;
-  std::tuple<PathClass, double> best_rank;
+const std::vector<std::uint32_t>& NodeRoutes::nics_of(std::uint32_t device) {
+  if (!nics_[device]) {
+    nics_[device] = rank_nics(device);
+  }
+  return *nics_[device];
+}
+
+std::vector<std::uint32_t> NodeRoutes::rank_nics(std::uint32_t device) {
+  std::vector<std::tuple<PathClass, double, std::uint32_t>> ranked;
   for (const std::uint32_t nic : shape_.of_kind(VertexKind::kNic)) {
     const std::optional<NodeRoute> way = direct(device, nic);
     if (!way) {
@@ -182,20 +191,22 @@ std::optional<std::uint32_t> NodeRoutes::nic_of(std::uint32_t device) {
     for (const std::uint32_t link : way->links) {
       slowest = std::min(slowest, shape_.links[link].bandwidth.bytes_per_s);
     }
-    const std::tuple rank(way->path, -slowest);
-    if (best.empty() || rank < best_rank) {
-      best.assign(1, nic);
-      best_rank = rank;
-    } else if (rank == best_rank) {
-      best.push_back(nic);
-    }
+    ranked.emplace_back(way->path, -slowest, nic);
   }
-  if (best.empty()) {
-    return std::nullopt;
+  std::sort(ranked.begin(), ranked.end());
+  std::vector<std::uint32_t> nics;
+  std::uint32_t best = 0;
+  for (const auto& [path, speed, nic] : ranked) {
+    nics.push_back(nic);
+    best += path == std::get<0>(ranked[0]) && speed == std::get<1>(ranked[0]) ? 1U : 0U;
   }
   // The device's turn among those of its kind for which the same NICs are nearest would need a
   // second pass; its own number does as well while machines are regular.
-  return best[shape_.vertices[device].number % best.size()];
+  if (best > 0) {
+    const std::uint32_t turn = shape_.vertices[device].number % best;
+    std::rotate(nics.begin(), nics.begin() + turn, nics.begin() + turn + 1);
+  }
+  return nics;
 }
 
 }  // namespace twinrun

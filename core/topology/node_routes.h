@@ -26,11 +26,13 @@ class NodeRoutes {
   std::optional<NodeRoute> route(std::uint32_t from, std::uint32_t to);
   // Ignoring those rules: where the wires lead.
   std::optional<NodeRoute> direct(std::uint32_t from, std::uint32_t to);
-  // The NIC a device uses: nearest class, then fastest wire inside the machine; among equals the
-  // device's own turn (device number modulo equals), so that eight GPUs spread over eight NICs.
-  std::optional<std::uint32_t> nic_of(std::uint32_t device);
+  // The NICs a device can use, best first: nearest class, then fastest wire inside the machine.
+  // Among the best equals the device's own turn comes first (device number modulo equals), so that
+  // eight GPUs spread over eight NICs.
+  const std::vector<std::uint32_t>& nics_of(std::uint32_t device);
 
  private:
+  std::vector<std::uint32_t> rank_nics(std::uint32_t device);
   struct Tree {
     std::vector<std::uint32_t> last_link;  // towards each vertex; kNone where unreachable
   };
@@ -45,6 +47,7 @@ class NodeRoutes {
   std::vector<std::uint32_t> from_;
   std::vector<std::uint32_t> to_;
   std::vector<std::optional<Tree>> trees_;
+  std::vector<std::optional<std::vector<std::uint32_t>>> nics_;  // by device, once asked for
 };
 
 }  // namespace twinrun

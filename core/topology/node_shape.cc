@@ -1,10 +1,10 @@
 #include "core/topology/node_shape.h"
 
 #include <algorithm>
-#include <map>
-#include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/base/check.h"
 #include "core/base/did_you_mean.h"
@@ -15,16 +15,14 @@
 namespace twinrun {
 namespace {
 
-constexpr int kDeepestNesting = 16;
+constexpr std::size_t kDeepestNesting = 16;
 
-// The next free number of each word, so that a nested part continues the outer numbering.
-std::unordered_map<std::string, std::uint32_t> next_numbers(const NodeShape& shape) {
-  std::unordered_map<std::string, std::uint32_t> next;
-  for (const NodeShape::Vertex& vertex : shape.vertices) {
-    std::uint32_t& number = next[vertex.word];
-    number = std::max(number, vertex.number + 1);
-  }
-  return next;
+// {a, b} as one number, whichever comes first.
+template <class Id>
+std::uint64_t unordered_pair(Id a, Id b) {
+  const auto low = static_cast<std::uint64_t>(std::min(a, b));
+  const auto high = static_cast<std::uint64_t>(std::max(a, b));
+  return low << 32U | high;
 }
 
 }  // namespace
@@ -85,14 +83,18 @@ std::optional<std::vector<std::pair<Id, Id>>> pair_up(const std::vector<Id>& fro
     }
     const std::size_t block = longer / shorter;
     for (std::size_t i = 0; i < longer; ++i) {
-      pairs.emplace_back(from[wider_from ? i : i / block], to[wider_from ? i / block : i]);
+      const Id a = from[wider_from ? i : i / block];
+      const Id b = to[wider_from ? i / block : i];
+      if (a != b) {
+        pairs.emplace_back(a, b);
+      }
     }
     return pairs;
   }
-  std::set<std::pair<Id, Id>> seen;
+  std::unordered_set<std::uint64_t> seen;
   for (const Id a : from) {
     for (const Id b : to) {
-      if (a != b && seen.insert(std::minmax(a, b)).second) {
+      if (a != b && seen.insert(unordered_pair(a, b)).second) {
         pairs.emplace_back(a, b);
       }
     }
@@ -105,16 +107,57 @@ template std::optional<std::vector<std::pair<std::uint32_t, std::uint32_t>>> pai
 template std::optional<std::vector<std::pair<VertexId, VertexId>>> pair_up<VertexId>(
     const std::vector<VertexId>&, const std::vector<VertexId>&, Pairing);
 
+void complain_about_pairing(std::size_t from,
+                            std::size_t to,
+                            bool with_itself,
+                            const Place& place,
+                            Diagnostics& diagnostics) {
+  if (with_itself) {
+    diagnostics.error("E0305", place, "the link would join a part with itself",
+                      "\"from\" and \"to\" must name different parts");
+  } else {
+    diagnostics.error("E0305", place, fmt::format("cannot pair {} with {} one by one", from, to),
+                      "with \"pairing\": \"each\" one side's count must divide the other's");
+  }
+}
+
 std::optional<NodeShape> ShapeMaker::make(const NodesSpec& nodes) {
   const TemplateSpec* spec = find_template(nodes.template_name, nodes.place);
-  if (spec == nullptr) {
+  const NodeShape* whole = spec != nullptr ? expanded(*spec, nodes.place) : nullptr;
+  if (whole == nullptr) {
     return std::nullopt;
   }
-  std::optional<NodeShape> shape = expand(*spec, 0);
+  const bool more_devices =
+      nodes.devices &&
+      *nodes.devices > static_cast<std::int64_t>(whole->of_kind(VertexKind::kCpu).size());
+  std::optional<NodeShape> shape = more_devices ? widened(*spec, nodes) : *whole;
   if (shape) {
     trim_shape(*shape, nodes, diagnostics_);
   }
   return shape;
+}
+
+// More CPU devices than the template has: the part gets a larger count, so that link patterns such
+// as cpu* reach the new ones as they reach the old.
+std::optional<NodeShape> ShapeMaker::widened(const TemplateSpec& spec, const NodesSpec& nodes) {
+  TemplateSpec wider = spec;
+  std::vector<PartSpec*> cpus;
+  bool has_gpus = false;
+  for (PartSpec& part : wider.parts) {
+    if (part.template_name.empty() && part.kind == VertexKind::kCpu) {
+      cpus.push_back(&part);
+    }
+    has_gpus = has_gpus || part.kind == VertexKind::kGpu;
+  }
+  if (cpus.size() != 1 || has_gpus) {
+    diagnostics_.error(
+        "E0306", nodes.place,
+        fmt::format("a \"{}\" cannot have {} CPU devices", nodes.template_name, *nodes.devices),
+        "\"devices\" counts the CPUs of machines without GPUs, such as cpu:devices=4");
+    return std::nullopt;
+  }
+  cpus.front()->count = *nodes.devices;
+  return expand(wider);
 }
 
 const TemplateSpec* ShapeMaker::find_template(const std::string& name, const Place& place) {
@@ -130,24 +173,44 @@ const TemplateSpec* ShapeMaker::find_template(const std::string& name, const Pla
   return nullptr;
 }
 
-std::optional<NodeShape> ShapeMaker::expand(const TemplateSpec& spec, int depth) {
-  if (depth > kDeepestNesting) {
-    diagnostics_.error("E0302", spec.place,
-                       fmt::format("template \"{}\" contains itself, or nests deeper than {}",
-                                   spec.name, kDeepestNesting),
+const NodeShape* ShapeMaker::expanded(const TemplateSpec& spec, const Place& place) {
+  const bool in_a_circle = std::find(open_.begin(), open_.end(), spec.name) != open_.end();
+  if (in_a_circle || open_.size() > kDeepestNesting) {
+    diagnostics_.error("E0302", place,
+                       in_a_circle ? fmt::format("template \"{}\" contains itself: {} > {}",
+                                                 spec.name, fmt::join(open_, " > "), spec.name)
+                                   : fmt::format("templates nest deeper than {}: {}",
+                                                 kDeepestNesting, fmt::join(open_, " > ")),
                        "a template must not contain itself, directly or through others");
-    return std::nullopt;
+    return nullptr;
   }
+  const auto known = expanded_.find(spec.name);
+  if (known != expanded_.end()) {
+    return known->second ? &*known->second : nullptr;
+  }
+  open_.push_back(spec.name);
+  std::optional<NodeShape> shape = expand(spec);
+  open_.pop_back();
+  std::optional<NodeShape>& kept = expanded_[spec.name] = std::move(shape);
+  return kept ? &*kept : nullptr;
+}
+
+std::optional<NodeShape> ShapeMaker::expand(const TemplateSpec& spec) {
   NodeShape shape;
   shape.template_name = spec.name;
   shape.p2p = spec.p2p;
   shape.gpu_direct = spec.gpu_direct;
   shape.price_per_hour = spec.price_per_hour;
   shape.watts = spec.watts;
+  NextNumbers next;
+  bool good = true;  // go on after a mistake: the next part may have another
   for (const PartSpec& part : spec.parts) {
-    if (!add_part(shape, part, depth)) {
-      return std::nullopt;
-    }
+    const bool added = part.template_name.empty() ? add_vertices(shape, part, next)
+                                                  : add_nested(shape, part, next);
+    good = good && added;
+  }
+  if (!good) {
+    return std::nullopt;  // links would complain about the missing parts
   }
   for (const LinkSpec& link : spec.links) {
     add_links(shape, link);
@@ -155,24 +218,26 @@ std::optional<NodeShape> ShapeMaker::expand(const TemplateSpec& spec, int depth)
   return shape;
 }
 
-bool ShapeMaker::too_many(std::size_t vertices, const Place& place) {
-  if (vertices <= kMostVertices) {
-    return false;
+// Doubles: products of counts may be beyond any integer.
+bool ShapeMaker::fits(double vertices, double links, const Place& place) {
+  const bool too_many_vertices = vertices > static_cast<double>(SizeLimits::kVerticesOfMachine);
+  const bool too_many_links = links > static_cast<double>(SizeLimits::kLinksOfMachine);
+  if (too_many_vertices || too_many_links) {
+    diagnostics_.error(
+        "E0303", place,
+        fmt::format(
+            "a machine would have {:.0f} {}, more than {}", too_many_vertices ? vertices : links,
+            too_many_vertices ? "parts" : "links",
+            too_many_vertices ? SizeLimits::kVerticesOfMachine : SizeLimits::kLinksOfMachine),
+        "is a count mistyped?");
   }
-  diagnostics_.error("E0303", place,
-                     fmt::format("the topology would have more than {} vertices", kMostVertices),
-                     "is a count mistyped?");
-  return true;
+  return !too_many_vertices && !too_many_links;
 }
 
-bool ShapeMaker::add_part(NodeShape& shape, const PartSpec& part, int depth) {
-  return part.template_name.empty() ? add_vertices(shape, part) : add_nested(shape, part, depth);
-}
-
-bool ShapeMaker::add_vertices(NodeShape& shape, const PartSpec& part) {
-  if (static_cast<std::size_t>(part.count) > kMostVertices ||
-      too_many(shape.vertices.size() + static_cast<std::size_t>(part.count), part.place)) {
-    return !too_many(kMostVertices + 1, part.place);
+bool ShapeMaker::add_vertices(NodeShape& shape, const PartSpec& part, NextNumbers& next) {
+  const auto count = static_cast<double>(part.count);
+  if (!fits(static_cast<double>(shape.vertices.size()) + count, 0, part.place)) {
+    return false;
   }
   NodeShape::Vertex vertex;
   vertex.kind = part.kind;
@@ -183,37 +248,45 @@ bool ShapeMaker::add_vertices(NodeShape& shape, const PartSpec& part) {
     TWINRUN_CHECK(found != spec_.devices.end());  // the loader resolved it
     vertex.device = static_cast<std::uint32_t>(found - spec_.devices.begin());
   }
-  std::uint32_t& next = next_numbers(shape)[part.name];
-  for (std::int64_t i = 0; i < part.count; ++i) {
-    vertex.number = next + static_cast<std::uint32_t>(i);
-    vertex.id =
-        static_cast<std::size_t>(i) < part.ids.size() ? part.ids[static_cast<std::size_t>(i)] : "";
+  std::uint32_t& number = next[part.name];
+  for (std::size_t i = 0; i < static_cast<std::size_t>(part.count); ++i) {
+    vertex.number = number++;
+    vertex.id = i < part.ids.size() ? part.ids[i] : "";
     shape.vertices.push_back(vertex);
   }
   return true;
 }
 
-bool ShapeMaker::add_nested(NodeShape& shape, const PartSpec& part, int depth) {
+bool ShapeMaker::add_nested(NodeShape& shape, const PartSpec& part, NextNumbers& next) {
   const TemplateSpec* spec = find_template(part.template_name, part.place);
-  const std::optional<NodeShape> inner = spec != nullptr ? expand(*spec, depth + 1) : std::nullopt;
-  if (!inner) {
+  const NodeShape* inner = spec != nullptr ? expanded(*spec, part.place) : nullptr;
+  const auto copies = static_cast<double>(part.count);
+  if (inner == nullptr ||
+      !fits(static_cast<double>(shape.vertices.size()) +
+                copies * static_cast<double>(std::max<std::size_t>(inner->vertices.size(), 1)),
+            static_cast<double>(shape.links.size()) +
+                copies * static_cast<double>(inner->links.size()),
+            part.place)) {
     return false;
   }
+  NextNumbers inner_next;
+  for (const NodeShape::Vertex& vertex : inner->vertices) {
+    inner_next[vertex.word] = std::max(inner_next[vertex.word], vertex.number + 1);
+  }
   for (std::int64_t copy = 0; copy < part.count; ++copy) {
-    if (too_many(shape.vertices.size() + inner->vertices.size(), part.place)) {
-      return false;
-    }
     const auto first_vertex = static_cast<std::uint32_t>(shape.vertices.size());
     const auto first_link = static_cast<std::uint32_t>(shape.links.size());
-    const auto base = next_numbers(shape);
+    const std::uint32_t number = part.name.empty() ? 0 : next[part.name + "/"]++;
     for (NodeShape::Vertex vertex : inner->vertices) {
       if (part.name.empty()) {
-        const auto taken = base.find(vertex.word);
-        vertex.number += taken == base.end() ? 0 : taken->second;
+        vertex.number += next[vertex.word];
       } else {
-        vertex.word = fmt::format("{}{}/{}", part.name, copy, vertex.word);
+        vertex.word = fmt::format("{}{}/{}", part.name, number, vertex.word);
       }
       shape.vertices.push_back(std::move(vertex));
+    }
+    for (const auto& [word, used] : inner_next) {
+      next[word] += part.name.empty() ? used : 0;
     }
     for (NodeShape::Link link : inner->links) {
       link.from += first_vertex;
@@ -258,11 +331,14 @@ void ShapeMaker::add_links(NodeShape& shape, const LinkSpec& link) {
   if (from.empty() || to.empty()) {
     return;
   }
+  const double most = static_cast<double>(
+      link.pairing == Pairing::kAll ? from.size() * to.size() : std::max(from.size(), to.size()));
+  if (!fits(0, static_cast<double>(shape.links.size()) + most, link.place)) {
+    return;
+  }
   const auto pairs = pair_up(from, to, link.pairing);
-  if (!pairs) {
-    diagnostics_.error("E0305", link.place,
-                       fmt::format("cannot pair {} with {} one by one", from.size(), to.size()),
-                       "with \"pairing\": \"each\" one side's count must divide the other's");
+  if (!pairs || pairs->empty()) {
+    complain_about_pairing(from.size(), to.size(), pairs.has_value(), link.place, diagnostics_);
     return;
   }
   for (const auto& [a, b] : *pairs) {

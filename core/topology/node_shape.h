@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -59,11 +59,18 @@ struct NodeShape {
 // Adds a link, and its other direction unless one-way, to the end of a list.
 void add_link_pair(std::vector<NodeShape::Link>& links, NodeShape::Link forward, Duplex duplex);
 
-// Expands templates; complains (E0301 …) about unknown names, nesting in circles and sizes.
+// What one topology may have, so that a mistyped count is a complaint and not gigabytes.
+struct SizeLimits {
+  static constexpr std::size_t kVertices = 4'000'000;  // of a whole topology
+  static constexpr std::size_t kLinks = 16'000'000;
+  static constexpr std::size_t kVerticesOfMachine = 200'000;
+  static constexpr std::size_t kLinksOfMachine = 1'000'000;
+};
+
+// Expands templates; complains (E0301 …) about unknown names, nesting in circles and sizes. Each
+// template is expanded once, however often it is used, so neither work nor complaints multiply.
 class ShapeMaker {
  public:
-  static constexpr std::size_t kMostVertices = 20'000'000;  // of a whole topology
-
   ShapeMaker(const TopologySpec& spec, Diagnostics& diagnostics)
       : spec_(spec), diagnostics_(diagnostics) {}
 
@@ -71,25 +78,38 @@ class ShapeMaker {
   std::optional<NodeShape> make(const NodesSpec& nodes);
 
  private:
+  // The next free number of each word, so that a nested part continues the outer numbering.
+  using NextNumbers = std::unordered_map<std::string, std::uint32_t>;
+
   const TemplateSpec* find_template(const std::string& name, const Place& place);
-  std::optional<NodeShape> expand(const TemplateSpec& spec, int depth);
-  bool add_part(NodeShape& shape, const PartSpec& part, int depth);
-  bool add_nested(NodeShape& shape, const PartSpec& part, int depth);
-  bool add_vertices(NodeShape& shape, const PartSpec& part);
+  const NodeShape* expanded(const TemplateSpec& spec, const Place& place);  // null when wrong
+  std::optional<NodeShape> expand(const TemplateSpec& spec);
+  std::optional<NodeShape> widened(const TemplateSpec& spec, const NodesSpec& nodes);
+  bool add_vertices(NodeShape& shape, const PartSpec& part, NextNumbers& next);
+  bool add_nested(NodeShape& shape, const PartSpec& part, NextNumbers& next);
   void add_links(NodeShape& shape, const LinkSpec& link);
   std::vector<std::uint32_t> resolve(const NodeShape& shape,
                                      const std::vector<std::string>& patterns,
                                      const Place& place);
-  bool too_many(std::size_t vertices, const Place& place);
+  bool fits(double vertices, double links, const Place& place);
 
   const TopologySpec& spec_;
   Diagnostics& diagnostics_;
+  std::unordered_map<std::string, std::optional<NodeShape>> expanded_;  // nothing: wrong
+  std::vector<std::string> open_;  // templates being expanded, outermost first
 };
 
-// The pairs of a link entry: shared by templates and explicit fabrics.
+// The pairs of a link entry: shared by templates and explicit fabrics. Nothing when they cannot be
+// paired one by one. Nobody is paired with itself.
 template <class Id>
 std::optional<std::vector<std::pair<Id, Id>>> pair_up(const std::vector<Id>& from,
                                                       const std::vector<Id>& to,
                                                       Pairing pairing);
+// E0305: what pair_up() could not do.
+void complain_about_pairing(std::size_t from,
+                            std::size_t to,
+                            bool with_itself,
+                            const Place& place,
+                            Diagnostics& diagnostics);
 
 }  // namespace twinrun

@@ -22,29 +22,25 @@ std::uint32_t Router::local(VertexId v) const {
   return static_cast<std::uint32_t>(v) - topology_.node(topology_.node_of(v)).first_vertex;
 }
 
-// Where a vertex meets the fabric: itself for a switch; the NIC of its choice first, then the
-// machine's other NICs (for fabrics whose rails are apart); the machine's CPU when it has no NIC.
+// Where a vertex meets the fabric: itself when it has a wire; the NIC of its choice first, then the
+// machine's other NICs (for fabrics whose rails are apart), then whatever else has a wire.
 std::vector<VertexId> Router::ports_near(VertexId v) {
   const NodeId node = topology_.node_of(v);
-  if (node == no_id<NodeId>() || topology_.kind(v) == VertexKind::kNic) {
+  if (node == no_id<NodeId>() || fabric_.has_wire(v)) {
     return {v};
   }
   const NodeShape& shape = topology_.shape(node);
-  std::vector<std::uint32_t> locals;
-  if (const auto nearest = routes_in(node).nic_of(local(v))) {
-    locals.push_back(*nearest);
-  }
-  for (const std::uint32_t nic : shape.of_kind(VertexKind::kNic)) {
-    if (locals.empty() || nic != locals.front()) {
-      locals.push_back(nic);
+  std::vector<std::uint32_t> locals = routes_in(node).nics_of(local(v));
+  for (std::uint32_t other = 0; other < shape.vertices.size(); ++other) {
+    if (shape.vertices[other].kind != VertexKind::kNic) {
+      locals.push_back(other);
     }
-  }
-  if (locals.empty()) {
-    locals = shape.of_kind(VertexKind::kCpu);
   }
   std::vector<VertexId> ports;
   for (const std::uint32_t port : locals) {
-    ports.push_back(topology_.vertex_in(node, port));
+    if (fabric_.has_wire(topology_.vertex_in(node, port))) {
+      ports.push_back(topology_.vertex_in(node, port));
+    }
   }
   return ports;
 }
@@ -101,6 +97,9 @@ std::optional<Route> Router::route(VertexId from, VertexId to, std::uint64_t flo
 
 std::optional<Route> Router::wires(VertexId from, VertexId to) {
   const NodeId node = topology_.node_of(from);
+  if (node == no_id<NodeId>() || node != topology_.node_of(to)) {
+    return std::nullopt;
+  }
   const auto way = routes_in(node).direct(local(from), local(to));
   if (!way) {
     return std::nullopt;
@@ -116,14 +115,17 @@ std::optional<Route> Router::wires(VertexId from, VertexId to) {
 void Router::measure(Route& route) const {
   route.path = classify(topology_, route.links);
   route.latency = {};
+  std::vector<LinkId> owners;
+  for (const LinkId link : route.links) {
+    owners.push_back(topology_.capacity_owner(link));
+  }
+  std::sort(owners.begin(), owners.end());
   double slowest = std::numeric_limits<double>::infinity();
   for (const LinkId link : route.links) {
     route.latency = route.latency + topology_.latency(link);
     const LinkId owner = topology_.capacity_owner(link);
-    const auto uses = std::count_if(route.links.begin(), route.links.end(), [&](LinkId other) {
-      return topology_.capacity_owner(other) == owner;
-    });
-    const double share = topology_.bandwidth(owner).bytes_per_s / static_cast<double>(uses);
+    const auto [first, last] = std::equal_range(owners.begin(), owners.end(), owner);
+    const double share = topology_.bandwidth(owner).bytes_per_s / static_cast<double>(last - first);
     if (share < slowest) {
       slowest = share;
       route.bottleneck = link;

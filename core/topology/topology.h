@@ -67,7 +67,8 @@ class Topology {
   [[nodiscard]] const Node& node(NodeId n) const { return nodes_[index_of(n)]; }
   [[nodiscard]] const NodeShape& shape(NodeId n) const { return shapes_[node(n).shape]; }
   [[nodiscard]] const std::vector<NodeShape>& shapes() const { return shapes_; }
-  [[nodiscard]] std::string node_name(NodeId n) const;
+  [[nodiscard]] std::string node_name(NodeId n) const;  // its word and number: node12
+  [[nodiscard]] const std::string& node_word(NodeId n) const { return groups_[node(n).group].name; }
   [[nodiscard]] const std::string& role(NodeId n) const { return groups_[node(n).group].role; }
   [[nodiscard]] VertexId vertex_in(NodeId n, std::uint32_t local) const {
     return id_at<VertexId>(node(n).first_vertex + local);

@@ -1,7 +1,7 @@
 #include "core/topology/topology_builder.h"
 
 #include <algorithm>
-#include <numeric>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -24,6 +24,7 @@ TopologyBuilder::TopologyBuilder(const TopologySpec& spec) {
 void TopologyBuilder::add_nodes(std::uint32_t group, const NodeShape& shape, std::size_t count) {
   const auto shape_index = static_cast<std::uint32_t>(topology_.shapes_.size());
   topology_.shapes_.push_back(shape);
+  sharers_.push_back(count);
   std::vector<NodeId>& named_alike = topology_.nodes_by_word_[topology_.groups_[group].name];
   for (std::size_t i = 0; i < count; ++i) {
     const NodeId id = id_at<NodeId>(topology_.nodes_.size());
@@ -33,17 +34,27 @@ void TopologyBuilder::add_nodes(std::uint32_t group, const NodeShape& shape, std
   }
 }
 
-NodeShape& TopologyBuilder::own_shape(NodeId node) {
-  Topology::Node& machine = topology_.nodes_[index_of(node)];
-  const auto sharers =
-      std::count_if(topology_.nodes_.begin(), topology_.nodes_.end(),
-                    [&](const auto& other) { return other.shape == machine.shape; });
-  if (sharers > 1) {
-    NodeShape copy = topology_.shapes_[machine.shape];
-    machine.shape = static_cast<std::uint32_t>(topology_.shapes_.size());
-    topology_.shapes_.push_back(std::move(copy));
+std::vector<std::uint32_t> TopologyBuilder::own_shapes(const std::vector<NodeId>& nodes) {
+  std::map<std::uint32_t, std::vector<NodeId>> by_shape;
+  for (const NodeId node : nodes) {
+    by_shape[topology_.node(node).shape].push_back(node);
   }
-  return topology_.shapes_[machine.shape];
+  std::vector<std::uint32_t> shapes;
+  for (const auto& [shape, members] : by_shape) {
+    if (members.size() == sharers_[shape]) {
+      shapes.push_back(shape);
+      continue;
+    }
+    NodeShape copy = topology_.shapes_[shape];
+    shapes.push_back(static_cast<std::uint32_t>(topology_.shapes_.size()));
+    topology_.shapes_.push_back(std::move(copy));
+    sharers_[shape] -= members.size();
+    sharers_.push_back(members.size());
+    for (const NodeId node : members) {
+      topology_.nodes_[index_of(node)].shape = shapes.back();
+    }
+  }
+  return shapes;
 }
 
 void TopologyBuilder::add_link(const NodeShape::Link& link,
@@ -119,12 +130,16 @@ void TopologyBuilder::set_link(LinkId link, Bandwidth bandwidth, Time latency, b
   topology_.failed_[index_of(link)] = failed;
 }
 
-Topology TopologyBuilder::finish() && {
+Csr<VertexId, LinkId> TopologyBuilder::links_by_source() const {
   std::vector<LinkId> ids(topology_.from_.size());
   for (std::size_t i = 0; i < ids.size(); ++i) {
     ids[i] = id_at<LinkId>(i);
   }
-  topology_.out_ = Csr<VertexId, LinkId>::from_pairs(topology_.kind_.size(), topology_.from_, ids);
+  return Csr<VertexId, LinkId>::from_pairs(topology_.kind_.size(), topology_.from_, ids);
+}
+
+Topology TopologyBuilder::finish() && {
+  topology_.out_ = links_by_source();
   return std::move(topology_);
 }
 

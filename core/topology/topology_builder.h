@@ -28,8 +28,11 @@ class TopologyBuilder {
 
   // Machines of one entry of spec.nodes, all of one shape.
   void add_nodes(std::uint32_t group, const NodeShape& shape, std::size_t count);
-  // Gives one machine a shape of its own and returns it for changing. Before any switch or wire.
-  NodeShape& own_shape(NodeId node);
+  // Gives these machines shapes that no other machine has and returns their numbers, for changing
+  // what shape_at() gives. Machines alike before stay alike, so changing thousands alike costs one
+  // shape. Before any switch or wire.
+  std::vector<std::uint32_t> own_shapes(const std::vector<NodeId>& nodes);
+  NodeShape& shape_at(std::uint32_t shape) { return topology_.shapes_[shape]; }
 
   // Copies all machines into the columns; switches and wires come after.
   void place_machines();
@@ -40,6 +43,7 @@ class TopologyBuilder {
   [[nodiscard]] const Topology& so_far() const { return topology_; }
   [[nodiscard]] std::uint32_t group_of(NodeId node) const { return topology_.node(node).group; }
 
+  [[nodiscard]] Csr<VertexId, LinkId> links_by_source() const;
   void set_link(LinkId link, Bandwidth bandwidth, Time latency, bool failed);
   Topology finish() &&;
 
@@ -48,6 +52,7 @@ class TopologyBuilder {
 
   Topology topology_;
   std::vector<std::uint32_t> next_switch_;  // by word
+  std::vector<std::size_t> sharers_;        // machines of each shape
 };
 
 }  // namespace twinrun

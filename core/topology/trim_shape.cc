@@ -88,19 +88,6 @@ bool grow(NodeShape& shape, VertexKind kind, std::int64_t count) {
   return true;
 }
 
-void set_count(NodeShape& shape,
-               const NodesSpec& nodes,
-               VertexKind kind,
-               std::int64_t count,
-               Diagnostics& diagnostics) {
-  keep_first(shape, kind, count);
-  if (!grow(shape, kind, count)) {
-    diagnostics.error("E0306", nodes.place,
-                      fmt::format("a \"{}\" has no {}, so it cannot have {} of them",
-                                  nodes.template_name, word(kind), count));
-  }
-}
-
 }  // namespace
 
 void trim_shape(NodeShape& shape, const NodesSpec& nodes, Diagnostics& diagnostics) {
@@ -116,10 +103,16 @@ void trim_shape(NodeShape& shape, const NodesSpec& nodes, Diagnostics& diagnosti
     keep_first(shape, VertexKind::kGpu, *nodes.gpus);
   }
   if (nodes.nics) {
-    set_count(shape, nodes, VertexKind::kNic, *nodes.nics, diagnostics);
+    keep_first(shape, VertexKind::kNic, *nodes.nics);
+    if (!grow(shape, VertexKind::kNic, *nodes.nics)) {
+      diagnostics.error("E0306", nodes.place,
+                        fmt::format("a \"{}\" has no NIC, so it cannot have {} of them",
+                                    nodes.template_name, *nodes.nics),
+                        "add a part of kind nic to its template");
+    }
   }
   if (nodes.devices) {
-    set_count(shape, nodes, VertexKind::kCpu, *nodes.devices, diagnostics);
+    keep_first(shape, VertexKind::kCpu, *nodes.devices);  // more: ShapeMaker::widened()
   }
 }
 

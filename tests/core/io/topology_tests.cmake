@@ -2,8 +2,6 @@
 twinrun_test(core_io_topology_schema
   FILES core/io/topology_schema_test.cc
   DEPS twinrun::io ValiJSON::valijson)
-# GCC 12 sees an overlap inside valijson's inlined string code that cannot happen.
-target_compile_options(core_io_topology_schema_test PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 
 twinrun_test(core_io_topology_formats
   FILES
