@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "cli/topo.h"
+#include "core/io/json_document.h"
+#include "core/io/load_topology.h"
 #include "core/io/nccl_xml.h"
 #include "core/io/save_topology.h"
 #include "core/io/source.h"
@@ -36,11 +38,16 @@ Output import_file(Context& context, Options options) {
   }
   Diagnostics diagnostics;
   const Source source = context.source(options.file);
-  const TopologySpec spec = import_nccl_xml(source, options.import, diagnostics);
+  const std::string text = save_topology(import_nccl_xml(source, options.import, diagnostics));
+  // What is written is read again as any user would, so that a file that leaves here is a good one.
+  const Source written = Source::of_text(options.out, text);
+  context.remember(written);
+  const JsonDocument document = JsonDocument::read(written, diagnostics);
+  const TopologySpec spec = read_topology(document.root(), diagnostics);
+  diagnostics.throw_if_errors();
   const Topology topology = build_topology(spec, diagnostics);
   diagnostics.throw_if_errors();
   context.report(diagnostics);
-  const std::string text = save_topology(spec);
   Output output;
   output.json = nlohmann::ordered_json::parse(text);
   if (options.out == "-") {

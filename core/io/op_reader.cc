@@ -78,7 +78,6 @@ OpReader::OpReader(std::string file, PlanBuilder& builder, Diagnostics& diagnost
       memory_fields_(kMemoryKeys, diagnostics) {}
 
 void OpReader::read(JsonValue value) {
-  const std::size_t errors_before = diagnostics_.error_count();
   if (!fields_.open(value, "op")) {
     add_broken();
     return;
@@ -91,6 +90,9 @@ void OpReader::read(JsonValue value) {
     fields_.rename(kCalled[*kind]);
   }
   fields_.finish(kind ? kAllowed[*kind] : kAllOfThem);
+  // From here on a complaint means that the op's own words are not known; an unknown key does not
+  // keep the structure of the plan from being checked as well.
+  const std::size_t errors_before = diagnostics_.error_count();
   if (id && id->empty()) {
     diagnostics_.error("E0203", fields_.find(kId).place(), "an op's id must not be empty");
   }
