@@ -174,12 +174,14 @@ std::string to_text(const Table& table, bool color) {
 std::string to_csv(const Table& table) {
   std::string out;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
-    out += (c == 0 ? "" : ",") + csv_field(table.columns[c].name);
+    out += c == 0 ? "" : ",";
+    out += csv_field(table.columns[c].name);
   }
   out += '\n';
   for (const std::vector<Cell>& row : table.rows) {
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
-      out += (c == 0 ? "" : ",") + (c < row.size() ? csv_field(exact_text(row[c].value)) : "");
+      out += c == 0 ? "" : ",";
+      out += c < row.size() ? csv_field(exact_text(row[c].value)) : "";
     }
     out += '\n';
   }
