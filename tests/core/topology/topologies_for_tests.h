@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ctime>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -11,6 +12,22 @@
 #include "core/topology/router.h"
 
 namespace twinrun {
+
+// Time this process has worked, which a busy machine does not stretch; sanitizers are allowed for.
+class WorkTimer {
+ public:
+  [[nodiscard]] double seconds() const {
+#ifdef __SANITIZE_ADDRESS__
+    constexpr double kSlowdown = 8;
+#else
+    constexpr double kSlowdown = 1;
+#endif
+    return static_cast<double>(std::clock() - start_) / CLOCKS_PER_SEC / kSlowdown;
+  }
+
+ private:
+  std::clock_t start_ = std::clock();
+};
 
 // All complaints, one a line: "E0304 /links/0: message".
 inline std::string complaints(const Diagnostics& diagnostics) {
