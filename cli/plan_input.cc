@@ -1,10 +1,12 @@
 #include "cli/plan_input.h"
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "cli/progress.h"
 #include "cli/topology_input.h"
 #include "core/io/load_plan.h"
 #include "core/plan/validate.h"
@@ -21,7 +23,6 @@ void add_plan_options(CLI::App& app, PlanOptions& options) {
 }
 
 Plan load_plan(Context& context, const PlanOptions& options) {
-  const Source source = context.source(options.plan);
   std::optional<Topology> topology;
   std::function<bool(std::string_view)> device_exists;
   if (!options.topology.empty()) {
@@ -29,6 +30,11 @@ Plan load_plan(Context& context, const PlanOptions& options) {
     device_exists = [&](std::string_view name) { return topology->find(name).has_value(); };
   }
   Diagnostics diagnostics;
+  Progress progress(context, "reading " + options.plan);
+  const Source source =
+      context.source(options.plan).watched([&](std::int64_t done, std::int64_t total) {
+        progress.update(done, total);
+      });
   std::optional<Plan> plan = load_valid_plan(source, device_exists, diagnostics);
   diagnostics.throw_if_errors();
   context.report(diagnostics);

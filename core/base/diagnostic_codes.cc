@@ -229,6 +229,10 @@ constexpr std::array kCodes = {
     DiagnosticCode{"W0302", "an oversubscription has no effect",
                    "All machines share one switch, or the switches have no uplinks, so there is "
                    "nothing to oversubscribe."},
+    DiagnosticCode{
+        "W0303", "a device is connected to nothing",
+        "No link of its template or of the fabric touches it, so it can compute but never "
+        "send or receive. A link was probably forgotten, or a name in one mistyped."},
     DiagnosticCode{"W0311", "something has no form in NCCL XML",
                    "NCCL's format has no memories, latencies of links, prices, fabrics or "
                    "overrides, and PCIe speeds only by generation and lanes."},

@@ -123,7 +123,7 @@ PartSpec read_part(JsonValue value, Diagnostics& diagnostics) {
   PartSpec part;
   part.place = value.place();
   part.name = object.string("name").value_or("");
-  part.count = object.integer("count", 0, kMostParts).value_or(1);
+  part.count = object.integer("count", 1, kMostParts).value_or(1);
   part.device = object.string("device").value_or("");
   part.template_name = object.string("template").value_or("");
   const auto kind = object.one_of("kind", kVertexKindWords);

@@ -187,6 +187,26 @@ void warn_about_islands(const TopologySpec& spec,
   }
 }
 
+// A device that no link touches can compute but never communicate: a link was probably forgotten.
+void warn_about_loose_devices(const TopologySpec& spec,
+                              const Topology& topology,
+                              Diagnostics& diagnostics) {
+  const std::vector<VertexId> devices = topology.compute_devices();
+  std::size_t loose = 0;
+  VertexId first{};
+  for (const VertexId device : devices) {
+    if (topology.links_from(device).empty()) {
+      first = loose++ == 0 ? device : first;
+    }
+  }
+  if (loose > 0 && loose < devices.size() && !diagnostics.has_errors()) {
+    diagnostics.warning("W0303", spec.place,
+                        fmt::format("{} of {} devices are connected to nothing, the first is {}",
+                                    loose, devices.size(), topology.name(first)),
+                        "add links to their template");
+  }
+}
+
 }  // namespace
 
 Topology build_topology(const TopologySpec& spec, Diagnostics& diagnostics) {
@@ -203,6 +223,7 @@ Topology build_topology(const TopologySpec& spec, Diagnostics& diagnostics) {
   override_wires(spec, builder, diagnostics);
   Topology topology = std::move(builder).finish();
   warn_about_islands(spec, topology, diagnostics);
+  warn_about_loose_devices(spec, topology, diagnostics);
   return topology;
 }
 
