@@ -18,7 +18,9 @@ constexpr std::array<std::string_view, 4> kFormats = {"table", "json", "jsonl", 
 constexpr std::array<std::string_view, 3> kColors = {"auto", "always", "never"};
 
 constexpr std::string_view kExamples =
-    "twinrun doctor                          what this machine offers\n"
+    "twinrun topo show dgx-a100              a machine: tree, matrix, bisection\n"
+    "twinrun topo paths pcie-8gpu gpu0 gpu7  the way between two GPUs and its bottleneck\n"
+    "twinrun plan validate step.json         everything wrong with a plan, before it runs\n"
     "twinrun schema topology                 how a topology file is written\n"
     "twinrun doctor --format json            any answer for a program";
 
