@@ -1,45 +1,37 @@
 #include "core/io/flat_machine.h"
 
-#include <algorithm>
+#include <cstdint>
 #include <map>
-#include <set>
-#include <utility>
 
-#include "core/io/index_pattern.h"
+#include "core/topology/name_pattern.h"
+#include "core/topology/node_shape.h"
 
 namespace twinrun {
 namespace {
 
-using Totals = std::vector<std::pair<std::string, std::size_t>>;
-
-std::vector<std::size_t> find_vertices(const FlatMachine& machine,
-                                       const Totals& totals,
-                                       const std::vector<std::string>& patterns) {
-  std::vector<std::size_t> found;
-  for (const std::string& pattern : patterns) {
-    const auto [part, indices] = expand_index_pattern(pattern, totals);
-    for (const std::size_t index : indices) {
-      for (std::size_t i = 0; i < machine.vertices.size(); ++i) {
-        if (machine.vertices[i].part == part && machine.vertices[i].index == index) {
-          found.push_back(i);
-        }
+std::vector<std::uint32_t> find_vertices(const FlatMachine& machine,
+                                         const std::vector<std::string>& patterns) {
+  std::vector<std::uint32_t> found;
+  for (const std::string& text : patterns) {
+    const auto pattern = NamePattern::parse(text);
+    for (std::uint32_t i = 0; pattern && i < machine.vertices.size(); ++i) {
+      const FlatVertex& vertex = machine.vertices[i];
+      if (pattern->matches(0, vertex.part, static_cast<std::int64_t>(vertex.index))) {
+        found.push_back(i);
       }
     }
   }
   return found;
 }
 
-void add_links(FlatMachine& machine, const Totals& totals, const LinkSpec& link) {
-  const std::vector<std::size_t> from = find_vertices(machine, totals, link.from);
-  const std::vector<std::size_t> to = find_vertices(machine, totals, link.to);
-  std::set<std::pair<std::size_t, std::size_t>> seen;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    for (std::size_t j = 0; j < to.size(); ++j) {
-      const bool paired = link.pairing == Pairing::kAll || j == i * to.size() / from.size();
-      if (paired && from[i] != to[j] && seen.insert(std::minmax(from[i], to[j])).second) {
-        machine.edges.push_back({from[i], to[j], &link});
-      }
-    }
+void add_links(FlatMachine& machine, const LinkSpec& link) {
+  const auto pairs =
+      pair_up(find_vertices(machine, link.from), find_vertices(machine, link.to), link.pairing);
+  if (!pairs) {
+    return;  // the loader's expansion complains about it
+  }
+  for (const auto& [from, to] : *pairs) {
+    machine.edges.push_back({from, to, &link});
   }
 }
 
@@ -54,9 +46,8 @@ FlatMachine flatten(const TemplateSpec& machine) {
                                i < part.ids.size() ? part.ids[i] : std::string()});
     }
   }
-  const Totals totals(counts.begin(), counts.end());
   for (const LinkSpec& link : machine.links) {
-    add_links(flat, totals, link);
+    add_links(flat, link);
   }
   return flat;
 }

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "core/io/index_pattern.h"
+#include "core/io/link_list.h"
 #include "core/io/nccl_devices.h"
 #include "core/io/nccl_graph.h"
 #include "core/io/nccl_xml.h"

@@ -5,7 +5,7 @@ twinrun_test(core_io_topology_schema
 
 twinrun_test(core_io_topology_formats
   FILES
-    core/io/index_pattern_test.cc
+    core/io/link_list_test.cc
     core/io/nccl_tables_test.cc
     core/io/nccl_xml_broken_test.cc
     core/io/nccl_xml_export_test.cc

@@ -1,13 +1,14 @@
-#include "core/io/index_pattern.h"
+#include "core/io/link_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "core/topology/name_pattern.h"
 
 namespace twinrun {
 namespace {
 
 using testing::ElementsAre;
-using testing::IsEmpty;
 
 TEST(IndexPattern, RunsAreShortened) {
   EXPECT_EQ(index_pattern("gpu", {3}, 8), "gpu3");
@@ -17,14 +18,14 @@ TEST(IndexPattern, RunsAreShortened) {
   EXPECT_EQ(index_pattern("gpu", {0}, 1), "gpu0");
 }
 
-TEST(IndexPattern, ReadsItsOwnWriting) {
-  const std::vector<std::pair<std::string, std::size_t>> totals = {{"gpu", 3}, {"nic", 2}};
-  EXPECT_EQ(expand_index_pattern("gpu3", totals).first, "gpu");
-  EXPECT_THAT(expand_index_pattern("gpu3", totals).second, ElementsAre(3U));
-  EXPECT_THAT(expand_index_pattern("gpu*", totals).second, ElementsAre(0U, 1U, 2U));
-  EXPECT_THAT(expand_index_pattern("nic[0,2-4]", totals).second, ElementsAre(0U, 2U, 3U, 4U));
-  for (const char* wrong : {"gpu", "gpu[", "gpu[0", "gpu[a]", "gpu0-3", "gpu[0;3]", "gpu[1-]"}) {
-    EXPECT_THAT(expand_index_pattern(wrong, totals).second, IsEmpty()) << wrong;
+TEST(IndexPattern, IsReadBackAsTheSameNames) {
+  const auto pattern = NamePattern::parse(index_pattern("gpu", {0, 2, 3, 5}, 8));
+  ASSERT_TRUE(pattern);
+  for (const std::int64_t number : {0, 2, 3, 5}) {
+    EXPECT_TRUE(pattern->matches(0, "gpu", number)) << number;
+  }
+  for (const std::int64_t number : {1, 4, 6, 7}) {
+    EXPECT_FALSE(pattern->matches(0, "gpu", number)) << number;
   }
 }
 

@@ -1,8 +1,7 @@
-#include "core/io/index_pattern.h"
+#include "core/io/link_list.h"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,17 +12,6 @@ bool same_figures(const LinkSpec& a, const LinkSpec& b) {
   return a.kind == b.kind && a.bandwidth == b.bandwidth && a.line_rate == b.line_rate &&
          a.latency == b.latency && a.count == b.count && a.duplex == b.duplex &&
          a.source == b.source;
-}
-
-// A number at the front of the text, which it is removed from.
-std::optional<std::size_t> take_number(std::string_view& text) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || value > 1'000'000) {
-    return std::nullopt;
-  }
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
 }
 
 }  // namespace
@@ -73,42 +61,6 @@ std::string index_pattern(std::string_view part,
     i = last + 1;
   }
   return fmt::format("{}[{}]", part, runs);
-}
-
-std::pair<std::string, std::vector<std::size_t>> expand_index_pattern(
-    std::string_view pattern, const std::vector<std::pair<std::string, std::size_t>>& totals) {
-  const std::size_t split = std::min(pattern.find_first_of("0123456789*["), pattern.size());
-  std::pair<std::string, std::vector<std::size_t>> out{std::string(pattern.substr(0, split)), {}};
-  std::string_view rest = pattern.substr(split);
-  if (rest == "*") {
-    for (const auto& [part, total] : totals) {
-      for (std::size_t i = 0; part == out.first && i < total; ++i) {
-        out.second.push_back(i);
-      }
-    }
-    return out;
-  }
-  const bool bracketed = rest.starts_with('[') && rest.ends_with(']');
-  if (bracketed) {
-    rest = rest.substr(1, rest.size() - 2);
-  }
-  while (!rest.empty()) {
-    const auto first = take_number(rest);
-    auto last = first;
-    if (first && bracketed && rest.starts_with('-')) {
-      rest.remove_prefix(1);
-      last = take_number(rest);
-    }
-    const bool more = bracketed && rest.starts_with(',');
-    if (!first || !last || (!rest.empty() && !more)) {
-      return {out.first, {}};
-    }
-    for (std::size_t i = *first; i <= *last; ++i) {
-      out.second.push_back(i);
-    }
-    rest.remove_prefix(more ? 1 : 0);
-  }
-  return out;
 }
 
 }  // namespace twinrun

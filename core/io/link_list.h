@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/topology/spec.h"
@@ -38,10 +37,5 @@ class LinkList {
 [[nodiscard]] std::string index_pattern(std::string_view part,
                                         const std::vector<std::size_t>& indices,
                                         std::size_t total);
-
-// The other way round: gpu3, gpu*, gpu[0-3], gpu[0,2,5] as part and indices; no indices when the
-// text is not such a pattern.
-[[nodiscard]] std::pair<std::string, std::vector<std::size_t>> expand_index_pattern(
-    std::string_view pattern, const std::vector<std::pair<std::string, std::size_t>>& totals);
 
 }  // namespace twinrun
