@@ -6,6 +6,8 @@
 .DEFAULT_GOAL := build
 .PHONY: build demo test bench asan conan format lint tidy clean help packages-build packages-test packages-lint packages-conan
 
+# CI says ON.
+WERROR ?= OFF
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 RELEASE := build/release
 # Written by the generate step, so they exist only after a configure that succeeded.
@@ -31,7 +33,7 @@ asan: packages-test ## build with address and undefined-behaviour sanitizers, ru
 	@ctest --preset asan
 
 conan: packages-conan ## the same build and tests with dependencies resolved by Conan
-	@JOBS=$(JOBS) conan/build.sh
+	@JOBS=$(JOBS) WERROR=$(WERROR) conan/build.sh
 
 format: packages-lint ## rewrite our C++ files with clang-format
 	@git ls-files -co --exclude-standard '*.h' '*.cc' '*.cu' | xargs clang-format -i
@@ -39,9 +41,9 @@ format: packages-lint ## rewrite our C++ files with clang-format
 lint: packages-lint $(WITH_TESTS) ## formatting, include rules and the other quick checks
 	@ctest --preset release -L lint
 
-tidy: packages-lint ## warnings as errors, each header alone, then clang-tidy on every file of ours
+tidy: packages-lint ## each header compiled alone, then clang-tidy on the product's files
 	@cmake --preset dev
-	@cmake --build --preset dev -j $(JOBS)
+	@cmake --build build/dev -j $(JOBS) --target all_verify_interface_header_sets
 	@tests/lint/run_tidy.py -j $(JOBS) build/dev
 
 clean: ## remove everything that was built
@@ -51,10 +53,10 @@ help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1 /p' Makefile | while read -r name what; do printf '  make %-8s %s\n' "$$name" "$$what"; done
 
 $(CONFIGURED): | packages-build
-	@cmake --preset release -DTWINRUN_BUILD_TESTS=OFF -DTWINRUN_BUILD_BENCH=OFF
+	@cmake --preset release -DTWINRUN_BUILD_TESTS=OFF -DTWINRUN_BUILD_BENCH=OFF -DTWINRUN_WERROR=$(WERROR)
 
 $(WITH_TESTS): | packages-test
-	@cmake --preset release -DTWINRUN_BUILD_TESTS=ON -DTWINRUN_BUILD_BENCH=ON
+	@cmake --preset release -DTWINRUN_BUILD_TESTS=ON -DTWINRUN_BUILD_BENCH=ON -DTWINRUN_WERROR=$(WERROR)
 
 packages-build:
 	@cmake/install-packages.sh build
