@@ -33,14 +33,18 @@ std::vector<const CLI::App*> parsed_way(const CLI::App& app) {
   return way;
 }
 
+void add_once(std::vector<std::string>& names, std::string name) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    names.push_back(std::move(name));
+  }
+}
+
 std::vector<std::string> option_names(const std::vector<const CLI::App*>& way) {
   std::vector<std::string> names;
   for (auto app = way.rbegin(); app != way.rend(); ++app) {
     for (const CLI::Option* option : (*app)->get_options()) {
       for (const std::string& name : option->get_lnames()) {
-        if (std::find(names.begin(), names.end(), fmt::format("--{}", name)) == names.end()) {
-          names.push_back(fmt::format("--{}", name));
-        }
+        add_once(names, fmt::format("--{}", name));
       }
     }
   }

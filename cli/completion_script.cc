@@ -64,19 +64,25 @@ bool is_listed(const CompletionNode& node, const CompletionOption& option) {
                      [&](const CompletionOption& one) { return one.names == option.names; });
 }
 
+// An option of the verb itself or of a level above it, whose positional arguments are not the
+// verb's.
+void add_option(CompletionNode& node, const CLI::Option& option, bool is_own) {
+  if (option.get_positional()) {
+    if (is_own) {
+      node.arguments.push_back(values_of(option));
+    }
+  } else if (CompletionOption made = completion_option(option); !is_listed(node, made)) {
+    node.options.push_back(std::move(made));
+  }
+}
+
 void add_nodes(const CLI::App& app, const std::string& path, std::vector<CompletionNode>& nodes) {
   CompletionNode node;
   node.path = path;
   node.description = app.get_description();
   for (const CLI::App* level = &app; level != nullptr; level = level->get_parent()) {
     for (const CLI::Option* option : level->get_options()) {
-      if (option->get_positional()) {
-        if (level == &app) {
-          node.arguments.push_back(values_of(*option));
-        }
-      } else if (CompletionOption made = completion_option(*option); !is_listed(node, made)) {
-        node.options.push_back(std::move(made));
-      }
+      add_option(node, *option, level == &app);
     }
   }
   const std::vector<const CLI::App*> commands = app.get_subcommands({});

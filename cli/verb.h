@@ -7,7 +7,7 @@
 #include "cli/context.h"
 #include "cli/output.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's own name
 class App;
 }
 
