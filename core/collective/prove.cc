@@ -116,6 +116,9 @@ class Prover {
         all_[rank].output.put(slot_of(spec_, rank, rank));
       }
     }
+    for (std::uint32_t server = spec_.ranks; server < all_.size(); ++server) {
+      all_[server].array.put(in_place(whole_of(spec_), 0));  // zeros are nobody's contribution
+    }
     for (std::uint32_t rank = 0; rank < all_.size(); ++rank) {
       begin_step(rank);
     }

@@ -45,13 +45,14 @@ void ring_all_gather(const Ring& ring, std::uint32_t step, StepTransfers& out) {
 
 namespace {
 
-// `place` is that of the rank in the chain; it passes on what came in one step before.
+// The chain begins at rank `head`; each passes on what came in one step before.
 void chain(const CollectiveSpec& spec,
+           std::uint32_t head,
            std::uint32_t rank,
-           std::uint32_t place,
            std::uint32_t step,
            StepTransfers& out) {
   const std::uint32_t ranks = spec.ranks;
+  const std::uint32_t place = (rank + ranks - head) % ranks;
   const Action action = spec.kind == CollectiveKind::kReduce ? Action::kReduce : Action::kCopy;
   if (place + 1 < ranks && step >= place && step - place < ranks) {
     const std::uint32_t to = rank + 1 == ranks ? 0 : rank + 1;
@@ -99,7 +100,6 @@ void transfers(const CollectiveSpec& spec,
                std::uint32_t step,
                StepTransfers& out) {
   const std::uint32_t ranks = spec.ranks;
-  const std::uint32_t behind_root = (rank + ranks - spec.root) % ranks;
   const Ring ring{ranks, rank, 0, 1, whole_of(spec), spec.element_bytes};
   switch (spec.kind) {
     case CollectiveKind::kAllReduce:
@@ -110,9 +110,9 @@ void transfers(const CollectiveSpec& spec,
     case CollectiveKind::kAllGather:
       return ring_all_gather(ring, step, out);
     case CollectiveKind::kBroadcast:
-      return chain(spec, rank, behind_root, step, out);
+      return chain(spec, spec.root, rank, step, out);
     case CollectiveKind::kReduce:  // the chain starts behind the root and ends there
-      return chain(spec, rank, (behind_root + ranks - 1) % ranks, step, out);
+      return chain(spec, (spec.root + 1) % ranks, rank, step, out);
     case CollectiveKind::kAllToAll:
     case CollectiveKind::kBarrier:
       break;

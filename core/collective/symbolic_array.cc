@@ -71,13 +71,8 @@ std::optional<std::vector<SymbolicPiece>> SymbolicArray::read(ByteRange range,
 
 std::string SymbolicArray::add(const std::vector<SymbolicPiece>& pieces) {
   for (const SymbolicPiece& piece : pieces) {
-    const std::int64_t held = held_bytes(piece.at);
-    if (held == 0) {
-      put(piece);
-      continue;
-    }
-    if (held != piece.at.size()) {
-      return "reduces into data that are only partly there";
+    if (held_bytes(piece.at) != piece.at.size()) {
+      return "adds to what is not there";
     }
     split_at(piece.at.begin);
     split_at(piece.at.end);

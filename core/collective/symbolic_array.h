@@ -25,7 +25,7 @@ class SymbolicArray {
   // The pieces of a range, moved so that the range begins at `into`; nothing when it has a hole.
   [[nodiscard]] std::optional<std::vector<SymbolicPiece>> read(ByteRange range,
                                                                std::int64_t into) const;
-  // Adds to what is there; a range that is all hole counts as zeros. What is wrong, or "".
+  // Adds to what is there. What is wrong, or "".
   std::string add(const std::vector<SymbolicPiece>& pieces);
   [[nodiscard]] bool holds(const SymbolicPiece& expected) const;
 

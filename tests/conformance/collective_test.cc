@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -140,6 +141,73 @@ TEST_P(EveryCollective, RefusesOnlyForAReasonTheKeysGive) {
   });
 }
 
+// Spoils one message of a schedule at a time and sees the prover notice: a receive that is left
+// out, and, on both sides, a reduction in place of a copy or the other way round.
+struct Spoiler {
+  const CollectiveSchedule& schedule;
+
+  template <class Spoil>
+  [[nodiscard]] std::string flaw(const Spoil& spoil) const {
+    return prove(schedule.spec(), schedule.participants(), schedule.steps(),
+                 [&](std::uint32_t rank, std::uint32_t step, StepTransfers& out) {
+                   schedule.transfers(rank, step, out);
+                   spoil(rank, step, out);
+                 })
+        .flaw;
+  }
+
+  [[nodiscard]] std::string without(std::uint32_t to, std::uint32_t at, std::size_t index) const {
+    return flaw([&](std::uint32_t rank, std::uint32_t step, StepTransfers& out) {
+      if (rank == to && step == at) {
+        out.receives.erase(out.receives.begin() + static_cast<std::ptrdiff_t>(index));
+      }
+    });
+  }
+
+  [[nodiscard]] std::string with_other_action(std::uint32_t to,
+                                              std::uint32_t at,
+                                              const Transfer& spoilt) const {
+    const auto swap = [&](std::vector<Transfer>& list, std::uint32_t peer) {
+      for (Transfer& transfer : list) {
+        if (transfer.peer == peer && transfer.from == spoilt.from) {
+          transfer.action = spoilt.action == Action::kCopy ? Action::kReduce : Action::kCopy;
+        }
+      }
+    };
+    return flaw([&](std::uint32_t rank, std::uint32_t step, StepTransfers& out) {
+      if (rank == to && step == at) {
+        swap(out.receives, spoilt.peer);
+      }
+      if (rank == spoilt.peer && step == at) {
+        swap(out.sends, to);
+      }
+    });
+  }
+};
+
+TEST_P(EveryCollective, EverySpoiltMessageIsNoticed) {
+  CollectiveSpec spec;
+  spec.kind = GetParam().kind;
+  spec.ranks = 6;
+  spec.bytes = 100;
+  spec.ranks_per_node = 2;
+  const CollectiveSchedule schedule(*GetParam().algorithm, spec);
+  const Spoiler spoiler{schedule};
+  std::size_t spoilt = 0;
+  StepTransfers transfers;
+  for (std::uint32_t rank = 0; rank < schedule.participants(); ++rank) {
+    for (std::uint32_t step = 0; step < schedule.steps(); ++step) {
+      schedule.transfers(rank, step, transfers);
+      for (std::size_t i = 0; i < transfers.receives.size(); ++i, ++spoilt) {
+        EXPECT_NE(spoiler.without(rank, step, i), "") << rank << " " << step;
+        EXPECT_NE(spoiler.with_other_action(rank, step, transfers.receives[i]), "")
+            << rank << " " << step;
+      }
+    }
+  }
+  EXPECT_GE(spoilt, 5U);
+}
+
 std::string case_name(const testing::TestParamInfo<Case>& info) {
   std::string name =
       std::string(info.param.algorithm->name) + "_" + std::string(name_of(info.param.kind));
@@ -148,6 +216,105 @@ std::string case_name(const testing::TestParamInfo<Case>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, EveryCollective, testing::ValuesIn(cases()), case_name);
+
+// What the literature says an algorithm costs, written down a second time and by another hand:
+// steps, and bytes sent by the busiest rank when N divides the array K.
+struct Cost {
+  std::string_view algorithm;
+  CollectiveKind kind;
+  double (*steps)(double n);
+  double (*arrays)(double n);  // bytes / K
+};
+
+double ceil_log2(double n) { return std::ceil(std::log2(n)); }
+double once_less(double n) { return (n - 1) / n; }
+
+TEST(CollectiveCost, EqualsThePublishedFormulas) {
+  using Kind = CollectiveKind;
+  const Cost costs[] = {
+      {"ring", Kind::kAllReduce, [](double n) { return 2 * (n - 1); },
+       [](double n) { return 2 * (n - 1) / n; }},
+      {"ring", Kind::kReduceScatter, [](double n) { return n - 1; }, once_less},
+      {"ring", Kind::kAllGather, [](double n) { return n - 1; }, once_less},
+      {"tree", Kind::kAllReduce, [](double n) { return 2 * ceil_log2(n); },
+       [](double n) { return n >= 4 ? 2.0 : n / 2; }},
+      {"tree", Kind::kBroadcast, [](double n) { return 1 + ceil_log2(n - 1); },
+       [](double) { return 1.0; }},
+      {"recursive-doubling", Kind::kBroadcast, ceil_log2, ceil_log2},
+      {"recursive-doubling", Kind::kReduce, ceil_log2, [](double) { return 1.0; }},
+      {"direct", Kind::kAllReduce, [](double) { return 2.0; },
+       [](double n) { return 2 * (n - 1) / n; }},
+      {"direct", Kind::kAllToAll, [](double) { return 1.0; }, once_less},
+      {"direct", Kind::kBroadcast, [](double) { return 1.0; }, [](double n) { return n - 1; }},
+      {"ps", Kind::kAllReduce, [](double) { return 2.0; }, [](double n) { return n - 1; }},
+  };
+  for (const Cost& cost : costs) {
+    for (std::uint32_t ranks = 2; ranks <= kMostRanks; ++ranks) {
+      SCOPED_TRACE(std::string(cost.algorithm) + " " + std::to_string(ranks));
+      CollectiveSpec spec;
+      spec.kind = cost.kind;
+      spec.ranks = ranks;
+      spec.bytes = std::int64_t{8} * ranks;
+      const CollectiveSchedule schedule(*find_collective_algorithm(cost.algorithm), spec);
+      EXPECT_DOUBLE_EQ(schedule.steps(), cost.steps(ranks));
+      EXPECT_NEAR(static_cast<double>(schedule.bytes_sent()),
+                  cost.arrays(ranks) * static_cast<double>(spec.bytes), 1e-6);
+    }
+  }
+}
+
+// Rabenseifner's 2 K (P - 1) / P in 2 log2 P steps, and K log2 P in log2 P; powers of two.
+TEST(CollectiveCost, OfPowersOfTwoEqualsThePublishedFormulas) {
+  CollectiveSpec spec;
+  for (std::uint32_t log = 1; log <= 5; ++log) {
+    spec.ranks = 1U << log;
+    spec.bytes = std::int64_t{8} * spec.ranks;
+    const CollectiveSchedule halving(*find_collective_algorithm("halving-doubling"), spec);
+    const CollectiveSchedule doubling(*find_collective_algorithm("recursive-doubling"), spec);
+    EXPECT_EQ(halving.steps(), 2 * log);
+    EXPECT_EQ(halving.bytes_sent(), 2 * 8 * (spec.ranks - 1));
+    EXPECT_EQ(doubling.steps(), log);
+    EXPECT_EQ(doubling.bytes_sent(), spec.bytes * log);
+  }
+}
+
+// 2 (N - 1) K over the port of a server beside one of N workers; 2 N K over that of one on its own.
+TEST(CollectiveCost, OfAServersPort) {
+  CollectiveSpec spec;
+  spec.bytes = 4'000;
+  for (spec.ranks = 1; spec.ranks <= kMostRanks; ++spec.ranks) {
+    const CollectiveAlgorithm& ps = *find_collective_algorithm("ps");
+    spec.placement = ServerPlacement::kColocated;
+    const Proof beside = prove(CollectiveSchedule(ps, spec));
+    EXPECT_EQ(beside.sent[0] + beside.received[0], 2 * (spec.ranks - 1) * spec.bytes);
+    spec.placement = ServerPlacement::kAppended;
+    const Proof alone = prove(CollectiveSchedule(ps, spec));
+    EXPECT_EQ(alone.sent[spec.ranks] + alone.received[spec.ranks], 2 * spec.ranks * spec.bytes);
+  }
+}
+
+// M machines of G: 2 K (G - 1) / G bytes inside and 2 (K / G) (M - 1) / M outside.
+TEST(CollectiveCost, OfMachinesWithRings) {
+  CollectiveSpec spec;
+  for (spec.ranks_per_node = 1; spec.ranks_per_node <= 8; ++spec.ranks_per_node) {
+    for (std::uint32_t machines = 1; machines <= 4; ++machines) {
+      spec.ranks = machines * spec.ranks_per_node;
+      spec.bytes = std::int64_t{4} * spec.ranks;
+      const CollectiveSchedule schedule(*find_collective_algorithm("hierarchical"), spec);
+      EXPECT_EQ(schedule.steps(), 2 * (spec.ranks_per_node - 1) + 2 * (machines - 1));
+      EXPECT_EQ(schedule.bytes_sent(),
+                2 * 4 * machines * (spec.ranks_per_node - 1) + 2 * 4 * (machines - 1));
+    }
+  }
+}
+
+TEST(CollectiveCost, MessagesOfARing) {
+  CollectiveSpec spec;
+  spec.ranks = kMostRanks;
+  spec.bytes = 4'000'012;
+  const CollectiveSchedule schedule(*find_collective_algorithm("ring"), spec);
+  EXPECT_EQ(prove(schedule).messages, 2U * kMostRanks * (kMostRanks - 1));
+}
 
 TEST(CollectiveTable, NamesAreDistinctAndFound) {
   for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {
