@@ -70,6 +70,7 @@ std::optional<std::string> wrong_keys(const CollectiveAlgorithm& algorithm,
 
 std::string names_of(const std::vector<CollectiveKind>& kinds) {
   std::vector<std::string_view> names;
+  names.reserve(kinds.size());
   for (CollectiveKind kind : kinds) {
     names.push_back(name_of(kind));
   }
@@ -107,7 +108,7 @@ std::span<const CollectiveAlgorithm> collective_algorithms() {
        direct()},
       {"hierarchical",
        "rings in each machine, then a ring between machines for each local rank",
-       {kAllReduce},
+       {kAllReduce, kReduceScatter, kAllGather},
        {"ranks_per_node"},
        hierarchical()},
       {"ps",

@@ -28,19 +28,26 @@ std::uint32_t Ring::previous() const {
   return first + (index == 0 ? members - 1 : index - 1) * stride;
 }
 
+std::uint32_t Ring::place_behind(std::uint32_t back) const {
+  return index >= back ? index - back : index + members - back;
+}
+
 ByteRange Ring::chunk_behind(std::uint32_t back) const {
-  const std::uint32_t at = index >= back ? index - back : index + members - back;
-  return chunk_of(whole, element_bytes, members, at);
+  return chunk_of(whole, element_bytes, members, place_behind(back));
 }
 
 void ring_reduce_scatter(const Ring& ring, std::uint32_t step, StepTransfers& out) {
-  out.send(ring.next(), ring.chunk_behind(step + 1), Action::kReduce);
-  out.receive(ring.previous(), ring.chunk_behind(step + 2), Action::kReduce);
+  const ByteRange leaving = ring.chunk_behind(step + 1);
+  const ByteRange coming = ring.chunk_behind(step + 2);
+  out.send(ring.next(), leaving, Action::kReduce);
+  out.receive(ring.previous(), coming, Action::kReduce);
 }
 
 void ring_all_gather(const Ring& ring, std::uint32_t step, StepTransfers& out) {
-  out.send(ring.next(), ring.chunk_behind(step), Action::kCopy);
-  out.receive(ring.previous(), ring.chunk_behind(step + 1), Action::kCopy);
+  const ByteRange leaving = ring.chunk_behind(step);
+  const ByteRange coming = ring.chunk_behind(step + 1);
+  out.send(ring.next(), leaving, Action::kCopy);
+  out.receive(ring.previous(), coming, Action::kCopy);
 }
 
 namespace {

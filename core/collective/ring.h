@@ -18,7 +18,8 @@ struct Ring {
 
   [[nodiscard]] std::uint32_t next() const;
   [[nodiscard]] std::uint32_t previous() const;
-  // The chunk `back` places behind this member's own, 0 <= back <= members.
+  // The place `back` places behind this member's own, 0 <= back <= members; and its chunk.
+  [[nodiscard]] std::uint32_t place_behind(std::uint32_t back) const;
   [[nodiscard]] ByteRange chunk_behind(std::uint32_t back) const;
 };
 
