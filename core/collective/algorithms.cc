@@ -30,6 +30,9 @@ std::uint32_t appended_servers(const CollectiveAlgorithm& algorithm, const Colle
   return appended ? spec.servers : 0;
 }
 
+// Steps and places are 32-bit numbers, and doubled or rounded up to a power of two here and there.
+constexpr std::int64_t kMostParticipants = 1 << 24;
+
 // Sums over all participants, twice the array each, must stay countable.
 bool is_countable(const CollectiveSpec& spec) {
   const std::int64_t participants = std::int64_t{spec.ranks} + spec.servers;
@@ -39,6 +42,10 @@ bool is_countable(const CollectiveSpec& spec) {
 std::optional<std::string> malformed(const CollectiveSpec& spec) {
   if (spec.ranks == 0) {
     return "A collective needs at least one rank.";
+  }
+  if (std::int64_t{spec.ranks} + spec.servers > kMostParticipants) {
+    return fmt::format("{} ranks and {} servers are more than {} participants.", spec.ranks,
+                       spec.servers, kMostParticipants);
   }
   if (spec.element_bytes == 0 || spec.bytes < 0 || spec.bytes % spec.element_bytes != 0) {
     return fmt::format("{} bytes are not a whole number of elements of {} bytes.", spec.bytes,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/plan/op.h"
 
 namespace twinrun {
@@ -69,6 +70,7 @@ inline ByteRange chunk_of(ByteRange whole,
                           std::uint32_t element_bytes,
                           std::uint32_t count,
                           std::uint32_t index) {
+  TWINRUN_DCHECK(index < count);
   const std::int64_t elements = whole.size() / element_bytes;
   const std::int64_t each = elements / count;
   const std::int64_t larger = elements - each * count;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -43,23 +44,32 @@ bool reads(const CollectiveAlgorithm& algorithm, std::string_view key) {
   return std::find(algorithm.keys.begin(), algorithm.keys.end(), key) != algorithm.keys.end();
 }
 
+// Each of `specs` with a field set to each value, when the row reads that key.
+template <class Field, class Value>
+std::vector<CollectiveSpec> varied(const std::vector<CollectiveSpec>& specs,
+                                   bool reads_it,
+                                   Field CollectiveSpec::*field,
+                                   const std::vector<Value>& values) {
+  std::vector<CollectiveSpec> all;
+  for (const CollectiveSpec& spec : specs) {
+    for (const Value& value : values) {
+      all.push_back(spec);
+      all.back().*field = value;
+    }
+  }
+  return reads_it ? all : specs;
+}
+
 // Every combination of the keys the row reads.
 std::vector<CollectiveSpec> with_each_key(const CollectiveAlgorithm& algorithm,
                                           const CollectiveSpec& base) {
-  std::vector<CollectiveSpec> specs;
-  for (std::uint32_t inside = 1; inside <= (reads(algorithm, "ranks_per_node") ? 8 : 1); ++inside) {
-    for (std::uint32_t servers = 1; servers <= (reads(algorithm, "servers") ? 5 : 1); ++servers) {
-      for (auto placement : {ServerPlacement::kColocated, ServerPlacement::kAppended}) {
-        if (placement == ServerPlacement::kColocated || reads(algorithm, "placement")) {
-          specs.push_back(base);
-          specs.back().ranks_per_node = inside;
-          specs.back().servers = servers;
-          specs.back().placement = placement;
-        }
-      }
-    }
-  }
-  return specs;
+  const std::vector<std::uint32_t> sizes = {1, 2, 3, 4, 5, 6, 7, 8};
+  const std::vector<std::uint32_t> servers = {1, 2, 3, 4, 5};
+  const std::vector places = {ServerPlacement::kColocated, ServerPlacement::kAppended};
+  auto specs =
+      varied({base}, reads(algorithm, "ranks_per_node"), &CollectiveSpec::ranks_per_node, sizes);
+  specs = varied(specs, reads(algorithm, "servers"), &CollectiveSpec::servers, servers);
+  return varied(specs, reads(algorithm, "placement"), &CollectiveSpec::placement, places);
 }
 
 std::string text_of(const CollectiveSpec& spec) {
@@ -84,8 +94,23 @@ std::vector<Case> cases() {
   return all;
 }
 
-void PrintTo(const Case& of, std::ostream* out) {
-  *out << of.algorithm->name << " " << name_of(of.kind);
+std::ostream& operator<<(std::ostream& out, const Case& of) {
+  return out << of.algorithm->name << " " << name_of(of.kind);
+}
+
+// Every key, root and size for a number of ranks, whether the row can do it or not.
+std::vector<CollectiveSpec> specs_of(const Case& of, std::uint32_t ranks) {
+  CollectiveSpec base;
+  base.kind = of.kind;
+  base.ranks = ranks;
+  std::vector<CollectiveSpec> all;
+  for (const CollectiveSpec& keyed : with_each_key(*of.algorithm, base)) {
+    for (const CollectiveSpec& rooted : with_each_root(keyed)) {
+      const auto sized = of_sizes(rooted);
+      all.insert(all.end(), sized.begin(), sized.end());
+    }
+  }
+  return all;
 }
 
 class EveryCollective : public testing::TestWithParam<Case> {
@@ -93,15 +118,8 @@ class EveryCollective : public testing::TestWithParam<Case> {
   template <class Law>
   void for_every_spec(const Law& law) const {
     for (std::uint32_t ranks = 1; ranks <= kMostRanks && !HasFailure(); ++ranks) {
-      CollectiveSpec base;
-      base.kind = GetParam().kind;
-      base.ranks = ranks;
-      for (const CollectiveSpec& keyed : with_each_key(*GetParam().algorithm, base)) {
-        for (const CollectiveSpec& rooted : with_each_root(keyed)) {
-          for (const CollectiveSpec& spec : of_sizes(rooted)) {
-            law(spec);
-          }
-        }
+      for (const CollectiveSpec& spec : specs_of(GetParam(), ranks)) {
+        law(spec);
       }
     }
   }
@@ -286,10 +304,11 @@ TEST(CollectiveCost, OfAServersPort) {
     const CollectiveAlgorithm& ps = *find_collective_algorithm("ps");
     spec.placement = ServerPlacement::kColocated;
     const Proof beside = prove(CollectiveSchedule(ps, spec));
-    EXPECT_EQ(beside.sent[0] + beside.received[0], 2 * (spec.ranks - 1) * spec.bytes);
+    EXPECT_EQ(beside.sent[0] + beside.received[0], 2 * (std::int64_t{spec.ranks} - 1) * spec.bytes);
     spec.placement = ServerPlacement::kAppended;
     const Proof alone = prove(CollectiveSchedule(ps, spec));
-    EXPECT_EQ(alone.sent[spec.ranks] + alone.received[spec.ranks], 2 * spec.ranks * spec.bytes);
+    EXPECT_EQ(alone.sent[spec.ranks] + alone.received[spec.ranks],
+              2 * std::int64_t{spec.ranks} * spec.bytes);
   }
 }
 

@@ -148,6 +148,8 @@ TEST(WhyNot, RefusalsAreSentences) {
   spec = spec_of(CollectiveKind::kReduce, 4, 16);
   spec.root = 4;
   EXPECT_THAT(said("ring", spec), HasSubstr("The root is rank 4, but the ranks are 0 to 3"));
+  spec.ranks = 4'000'000'000;
+  EXPECT_THAT(said("ring", spec), HasSubstr("more than 16777216 participants"));
   spec.ranks = 0;
   EXPECT_THAT(said("ring", spec), HasSubstr("at least one rank"));
 }
