@@ -48,12 +48,15 @@ void hand_over(const CollectiveSpec& spec,
                const Fold& fold,
                std::uint32_t rank,
                StepTransfers& out) {
+  if (!fold.is_extra(rank) && !fold.has_extra(rank)) {
+    return;
+  }
   const std::uint32_t extra = rank | 1;
   const ByteRange what = halves(spec) ? whole_of(spec) : chunk_of(spec, spec.ranks, extra);
   const Action action = halves(spec) ? Action::kReduce : Action::kCopy;
   if (fold.is_extra(rank)) {
     out.send(rank - 1, what, action);
-  } else if (fold.has_extra(rank)) {
+  } else {
     out.receive(extra, what, action);
   }
 }
@@ -62,11 +65,14 @@ void hand_back(const CollectiveSpec& spec,
                const Fold& fold,
                std::uint32_t rank,
                StepTransfers& out) {
+  if (!fold.is_extra(rank) && !fold.has_extra(rank)) {
+    return;
+  }
   const std::uint32_t extra = rank | 1;
   const ByteRange what = doubles(spec) ? whole_of(spec) : chunk_of(spec, spec.ranks, extra);
   if (fold.is_extra(rank)) {
     out.receive(rank - 1, what, Action::kCopy);
-  } else if (fold.has_extra(rank)) {
+  } else {
     out.send(extra, what, Action::kCopy);
   }
 }
