@@ -24,7 +24,7 @@ constexpr const char* kDriverFix =
 // A shared library opened for good; the child process that opens it ends soon.
 class Library {
  public:
-  explicit Library(std::initializer_list<const char*> names) {
+  Library(std::initializer_list<const char*> names) {
     for (const char* name : names) {
       handle_ = handle_ == nullptr ? ::dlopen(name, RTLD_LAZY | RTLD_LOCAL) : handle_;
     }
