@@ -21,6 +21,7 @@ ALLOWED = {
     "core/plan": {"core/base"},
     "core/trace": {"core/base"},
     "core/collective": {"core/base", "core/topology", "core/plan"},
+    "core/nccl": {"core/base", "core/topology", "core/plan"},
     "core/strategy": {"core/base", "core/topology", "core/model", "core/plan", "core/collective"},
     "core/io": {"core/*"},
     "sim": {"core/*"},

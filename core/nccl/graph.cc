@@ -1,0 +1,51 @@
+#include "core/nccl/graph.h"
+
+#include <algorithm>
+
+namespace twinrun {
+
+NcclPath nccl_path(PathClass path) {
+  switch (path) {
+    case PathClass::kLoc:
+      return NcclPath::kLoc;
+    case PathClass::kNvl:
+      return NcclPath::kNvl;
+    case PathClass::kC2c:
+      return NcclPath::kC2c;
+    case PathClass::kPix:
+      return NcclPath::kPix;
+    case PathClass::kPxb:
+      return NcclPath::kPxb;
+    case PathClass::kPhb:
+      return NcclPath::kPhb;
+    case PathClass::kSys:
+      return NcclPath::kSys;
+    case PathClass::kNet:
+      return NcclPath::kNet;
+    case PathClass::kDis:
+      break;
+  }
+  return NcclPath::kDis;
+}
+
+int nccl_compute_channels(const NcclSearchGraph& ring, const NcclSystem& system) {
+  constexpr int kMostChannels = 64;
+  // A channel of a fast network is too much for one thread block, unless there are many already.
+  constexpr double kFastRing = 45;
+  constexpr int kManyChannels = 16;
+  int channels = 2 * ring.channels;
+  if (system.sm >= 90 && system.nodes > 1 && ring.intra_gbps > kFastRing &&
+      channels < kManyChannels) {
+    channels *= 2;
+  }
+  return std::min(channels, kMostChannels);
+}
+
+int nccl_nvls_channels(const NcclSystem& system) {
+  if (system.sm < 100) {
+    return 16;
+  }
+  return system.nodes == 1 ? 24 : 32;
+}
+
+}  // namespace twinrun
