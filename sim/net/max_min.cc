@@ -5,11 +5,19 @@
 #include "core/base/check.h"
 
 namespace twinrun::sim {
+namespace {
+
+double widest(const std::vector<double>& capacities) {
+  return capacities.empty() ? 1 : *std::max_element(capacities.begin(), capacities.end());
+}
+
+}  // namespace
 
 MaxMin::MaxMin(SharedLinks shared)
     : FluidNetwork(std::move(shared)),
       links_(links().owner.size()),
-      finishes_(links().owner.size()) {
+      finishes_(links().owner.size()),
+      queue_(links().owner.size(), widest(links().bytes_per_s)) {
   for (std::size_t i = 0; i < links_.size(); ++i) {
     links_[i].capacity = links().bytes_per_s[i];
   }

@@ -6,6 +6,7 @@
 
 #include "sim/net/finish_dates.h"
 #include "sim/net/fluid_network.h"
+#include "sim/net/repair_queue.h"
 
 namespace twinrun::sim {
 
@@ -57,12 +58,12 @@ class MaxMin final : public FluidNetwork {
     std::uint32_t stamp = 0;
     bool is_simple = true;  // crosses no capacity twice
   };
-  struct Link {
+  // What a neighbour's new level needs to see of it is in one cache line.
+  struct alignas(64) Link {
     double capacity = 0;
     double level = kNever;     // kNever when it holds nothing
     double others = 0;         // summed rates of flows held elsewhere; kept while watched
     double fastest = 0;        // no other flow is faster
-    double key = kNever;       // in the queue of repairs
     std::uint32_t shares = 0;  // crossings of all flows
     std::uint32_t held_shares = 0;
     std::uint32_t held = 0;  // the first entries of flows
@@ -78,11 +79,6 @@ class MaxMin final : public FluidNetwork {
     double limits = 0;           // summed limits of all flows
     std::uint32_t next = kNone;  // where its first flow goes on to
     std::uint32_t to_next = 0;   // how many flows do so
-  };
-  struct Repair {
-    double key = 0;
-    std::uint32_t link = 0;
-    bool operator<(const Repair& b) const { return key != b.key ? key > b.key : link > b.link; }
   };
   struct Filling {
     double level = kNever;
@@ -125,8 +121,6 @@ class MaxMin final : public FluidNetwork {
   void solve();
   void touch(std::uint32_t link);
   void consider(std::uint32_t link);
-  void queue_repair(std::uint32_t link, double key);
-  [[nodiscard]] double next_key();
   void repair(std::uint32_t link);
   [[nodiscard]] Filling fill(const Link& link, double from);
   void apply(std::uint32_t link, double level);
@@ -142,7 +136,7 @@ class MaxMin final : public FluidNetwork {
   FinishDates finishes_;       // by link
   std::vector<std::uint32_t> marked_;
   std::vector<std::uint32_t> touched_;
-  std::vector<Repair> queue_;
+  RepairQueue queue_;
   std::vector<std::uint32_t> leaving_;
   bool changed_ = false;
   std::size_t restarts_ = 0;

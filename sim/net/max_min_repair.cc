@@ -18,14 +18,6 @@ void MaxMin::touch(std::uint32_t link) {
   }
 }
 
-void MaxMin::queue_repair(std::uint32_t link, double key) {
-  if (key < links_[link].key) {
-    links_[link].key = key;
-    queue_.push_back({key, link});
-    std::push_heap(queue_.begin(), queue_.end());
-  }
-}
-
 // Queues a link unless it is consistent. The key is where the sweep should meet it: its level, or
 // a lower bound of its new one when it falls.
 void MaxMin::consider(std::uint32_t index) {
@@ -33,26 +25,18 @@ void MaxMin::consider(std::uint32_t index) {
   if (!link.is_watched || link.shares == 0) {
     return;
   }
-  const double equal_share = link.capacity / link.shares;
   if (link.held == 0) {
     if (link.others > link.capacity * (1 + kTolerance)) {
-      queue_repair(index, equal_share);
+      queue_.put(index, link.capacity / link.shares);
     }
     return;
   }
-  const double level = (link.capacity - link.others) / link.held_shares;
-  if (std::abs(level - link.level) > kTolerance * link.level ||
-      link.fastest > link.level * (1 + kTolerance)) {
-    queue_repair(index, std::min(link.level, std::max(level, equal_share)));
+  const double taken = link.level * link.held_shares;
+  const double rest = link.capacity - link.others;
+  if (std::abs(rest - taken) > kTolerance * taken || link.fastest > link.level * (1 + kTolerance)) {
+    const double level = std::max(rest / link.held_shares, link.capacity / link.shares);
+    queue_.put(index, std::min(link.level, level));
   }
-}
-
-double MaxMin::next_key() {
-  while (!queue_.empty() && queue_.front().key != links_[queue_.front().link].key) {
-    std::pop_heap(queue_.begin(), queue_.end());
-    queue_.pop_back();
-  }
-  return queue_.empty() ? kNever : queue_.front().key;
 }
 
 void MaxMin::solve() {
@@ -63,17 +47,15 @@ void MaxMin::solve() {
   marked_.clear();
   const std::size_t most = 1000 + 16 * links_.size();
   std::size_t done = 0;
-  while (next_key() < kNever) {
-    const std::uint32_t link = queue_.front().link;
-    std::pop_heap(queue_.begin(), queue_.end());
-    queue_.pop_back();
-    links_[link].key = kNever;
+  while (!queue_.empty()) {
+    const std::uint32_t link = queue_.take();
     repair(link);
     if (++done == most) {
       start_over();
     }
     TWINRUN_CHECK(done < 100 * most);
   }
+  queue_.make_strict(false);
   repairs_ += done;
   for (const std::uint32_t link : touched_) {
     links_[link].is_touched = false;
@@ -145,8 +127,8 @@ void MaxMin::repair(std::uint32_t index) {
     link.fastest = filling.fastest_other;
   }
   const double place = std::min(filling.level, link.level);
-  if (place < kNever && place > next_key() * (1 + kTolerance)) {
-    queue_repair(index, place);
+  if (place < kNever && queue_.has_before(place * (1 - kTolerance))) {
+    queue_.put(index, place);
     return;
   }
   apply(index, filling.level);
@@ -270,9 +252,9 @@ void MaxMin::capture(std::uint32_t index, const Entry& faster) {
 void MaxMin::start_over() {
   ++restarts_;
   queue_.clear();
+  queue_.make_strict(true);
   for (std::uint32_t index = 0; index < links_.size(); ++index) {
     Link& link = links_[index];
-    link.key = kNever;
     for (std::uint32_t i = 0; i < link.held; ++i) {
       const std::uint32_t slot = link.flows[i].slot;
       tag_by_limit(slot, bytes_left(drains_[slot]));
