@@ -13,11 +13,16 @@ double widest(const std::vector<double>& capacities) {
 
 }  // namespace
 
-MaxMin::MaxMin(SharedLinks shared)
+MaxMin::MaxMin(SharedLinks shared) : MaxMin(std::move(shared), 0) {
+  most_repairs_ = 1000 + 16 * links_.size();  // far beyond what is ever seen
+}
+
+MaxMin::MaxMin(SharedLinks shared, std::size_t most_repairs)
     : FluidNetwork(std::move(shared)),
       links_(links().owner.size()),
       finishes_(links().owner.size()),
-      queue_(links().owner.size(), widest(links().bytes_per_s)) {
+      queue_(links().owner.size(), widest(links().bytes_per_s)),
+      most_repairs_(most_repairs) {
   for (std::size_t i = 0; i < links_.size(); ++i) {
     links_[i].capacity = links().bytes_per_s[i];
   }

@@ -29,6 +29,8 @@ namespace twinrun::sim {
 class MaxMin final : public FluidNetwork {
  public:
   explicit MaxMin(SharedLinks links);
+  // For tests: starts over after so many repairs of one instant.
+  MaxMin(SharedLinks links, std::size_t most_repairs);
 
   // How often repairing went on for too long and started over from nothing.
   [[nodiscard]] std::size_t restarts() const { return restarts_; }
@@ -139,6 +141,7 @@ class MaxMin final : public FluidNetwork {
   RepairQueue queue_;
   std::vector<std::uint32_t> leaving_;
   bool changed_ = false;
+  std::size_t most_repairs_;
   std::size_t restarts_ = 0;
   std::size_t solves_ = 0;
   std::size_t repairs_ = 0;

@@ -45,15 +45,14 @@ void MaxMin::solve() {
     consider(link);
   }
   marked_.clear();
-  const std::size_t most = 1000 + 16 * links_.size();
   std::size_t done = 0;
   while (!queue_.empty()) {
     const std::uint32_t link = queue_.take();
     repair(link);
-    if (++done == most) {
+    if (++done == most_repairs_) {
       start_over();
     }
-    TWINRUN_CHECK(done < 100 * most);
+    TWINRUN_CHECK(done < most_repairs_ + 1000 * (1 + links_.size()));
   }
   queue_.make_strict(false);
   repairs_ += done;
