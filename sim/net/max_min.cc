@@ -52,32 +52,37 @@ void MaxMin::drop_held(std::uint32_t link, Hop& hop) {
     from.least_limit = kNever;
     from.drained = 0;
     from.tags.clear();
+    idle_.push_back(link);
   }
   touch(link);
 }
 
+MaxMin::Edges& MaxMin::edges_between(std::uint32_t from, std::uint32_t to) {
+  return links_[to].is_lazy ? links_[from].lazy_edges : links_[from].edges;
+}
+
 void MaxMin::add_edge(std::uint32_t from, std::uint32_t to, std::uint32_t shares) {
-  Link& link = links_[from];
-  const auto known = std::find(link.edge_to.begin(), link.edge_to.end(), to);
-  if (known != link.edge_to.end()) {
-    link.edge_shares[static_cast<std::size_t>(known - link.edge_to.begin())] += shares;
+  Edges& edges = edges_between(from, to);
+  const auto known = std::find(edges.to.begin(), edges.to.end(), to);
+  if (known != edges.to.end()) {
+    edges.shares[static_cast<std::size_t>(known - edges.to.begin())] += shares;
   } else {
-    link.edge_to.push_back(to);
-    link.edge_shares.push_back(shares);
+    edges.to.push_back(to);
+    edges.shares.push_back(shares);
   }
 }
 
 void MaxMin::drop_edge(std::uint32_t from, std::uint32_t to, std::uint32_t shares) {
-  Link& link = links_[from];
-  const auto known = std::find(link.edge_to.begin(), link.edge_to.end(), to);
-  const auto at = static_cast<std::size_t>(known - link.edge_to.begin());
-  TWINRUN_DCHECK(known != link.edge_to.end() && link.edge_shares[at] >= shares);
-  link.edge_shares[at] -= shares;
-  if (link.edge_shares[at] == 0) {
-    link.edge_to[at] = link.edge_to.back();
-    link.edge_shares[at] = link.edge_shares.back();
-    link.edge_to.pop_back();
-    link.edge_shares.pop_back();
+  Edges& edges = edges_between(from, to);
+  const auto known = std::find(edges.to.begin(), edges.to.end(), to);
+  const auto at = static_cast<std::size_t>(known - edges.to.begin());
+  TWINRUN_DCHECK(known != edges.to.end() && edges.shares[at] >= shares);
+  edges.shares[at] -= shares;
+  if (edges.shares[at] == 0) {
+    edges.to[at] = edges.to.back();
+    edges.shares[at] = edges.shares.back();
+    edges.to.pop_back();
+    edges.shares.pop_back();
   }
 }
 
@@ -107,6 +112,7 @@ void MaxMin::join(std::uint32_t slot, std::uint32_t hop_index) {
   hop.position = static_cast<std::uint32_t>(link.flows.size());
   link.flows.push_back({slot, hop_index});
   link.shares += hop.times;
+  link.equal_share = link.capacity / link.shares;
   link.limits += limit * hop.times;
   if (link.is_watched) {
     link.others += limit * hop.times;
@@ -114,21 +120,23 @@ void MaxMin::join(std::uint32_t slot, std::uint32_t hop_index) {
     mark(hop.link);
   } else if (must_watch(link)) {
     watch(hop.link);
+    mark(hop.link);
   }
 }
 
-void MaxMin::part(std::uint32_t slot, std::uint32_t hop_index, double rate) {
+void MaxMin::part(std::uint32_t slot, std::uint32_t hop_index, double rate, double published) {
   Hop& hop = routes()[slot][hop_index];
   Link& link = links_[hop.link];
   if (drains_[slot].holder == hop.link) {
     drop_held(hop.link, hop);
   } else if (link.is_watched) {
-    link.others -= rate * hop.times;
+    link.others -= (link.is_lazy ? published : rate) * hop.times;
   }
   swap_entries(link, hop.position, static_cast<std::uint32_t>(link.flows.size() - 1));
   link.flows.pop_back();
   link.to_next -= next_of(slot, hop_index) == link.next ? 1U : 0U;
   link.shares -= hop.times;
+  link.equal_share = link.shares == 0 ? kNever : link.capacity / link.shares;
   link.limits -= drains_[slot].limit * hop.times;
   if (link.flows.empty()) {  // sheds the rounding of many sums
     link.limits = 0;
@@ -145,6 +153,7 @@ void MaxMin::part(std::uint32_t slot, std::uint32_t hop_index, double rate) {
 void MaxMin::remove(std::uint32_t slot) {
   Drain& drain = drains_[slot];
   const double rate = rate_of(drain);
+  const double published = published_rate_of(drain);
   const std::span<const Hop> hops = routes()[slot];
   if (drain.holder != kNone) {
     for (const Hop& hop : hops) {
@@ -154,7 +163,7 @@ void MaxMin::remove(std::uint32_t slot) {
     }
   }
   for (std::uint32_t hop = 0; hop < hops.size(); ++hop) {
-    part(slot, hop, rate);
+    part(slot, hop, rate, published);
   }
   ++drain.stamp;
   drain.holder = kNone;
@@ -163,6 +172,7 @@ void MaxMin::remove(std::uint32_t slot) {
 void MaxMin::watch(std::uint32_t index) {
   Link& link = links_[index];
   link.is_watched = true;
+  link.is_lazy = false;
   link.others = 0;
   link.fastest = 0;
   for (const Entry& entry : link.flows) {
@@ -174,7 +184,6 @@ void MaxMin::watch(std::uint32_t index) {
       add_edge(drain.holder, index, times);
     }
   }
-  mark(index);
 }
 
 void MaxMin::unwatch(std::uint32_t index) {
@@ -185,6 +194,38 @@ void MaxMin::unwatch(std::uint32_t index) {
     }
   }
   link.is_watched = false;
+  link.is_lazy = false;
+}
+
+void MaxMin::turn_exact(std::uint32_t index) {
+  unwatch(index);
+  watch(index);
+}
+
+void MaxMin::turn_lazy_if_idle(std::uint32_t index) {
+  constexpr double kRoom = 0.99;  // so that it does not turn back at once
+  Link& link = links_[index];
+  constexpr std::size_t kFewest = 8;  // with fewer flows turning costs more than it saves
+  if (!link.is_watched || link.is_lazy || link.held > 0 || link.flows.size() < kFewest) {
+    return;
+  }
+  double published = 0;
+  for (const Entry& entry : link.flows) {
+    const std::uint32_t times = routes()[entry.slot][entry.hop].times;
+    published += published_rate_of(drains_[entry.slot]) * times;
+  }
+  if (published > link.capacity * kRoom) {
+    return;
+  }
+  unwatch(index);
+  link.is_watched = true;
+  link.is_lazy = true;
+  link.others = published;
+  for (const Entry& entry : link.flows) {
+    if (drains_[entry.slot].holder != kNone) {
+      add_edge(drains_[entry.slot].holder, index, routes()[entry.slot][entry.hop].times);
+    }
+  }
 }
 
 void MaxMin::mark(std::uint32_t link) {
@@ -196,6 +237,10 @@ void MaxMin::mark(std::uint32_t link) {
 
 double MaxMin::rate_of(const Drain& drain) const {
   return drain.holder == kNone ? drain.limit : links_[drain.holder].level;
+}
+
+double MaxMin::published_rate_of(const Drain& drain) const {
+  return drain.holder == kNone ? drain.limit : links_[drain.holder].published;
 }
 
 double MaxMin::bytes_left(const Drain& drain) const {

@@ -23,6 +23,9 @@ namespace twinrun::sim {
 //     finish tag is V at its start plus its bytes, and a new level costs O(1) for all of them.
 //   - A link tells its neighbours of a new level by edges (neighbour, number of flows held here
 //     that cross it), not flow by flow.
+//   - A link that is not full needs no exact sum. It adds up levels that its neighbours publish
+//     rounded up, and hears of a change only when one leaves its band; when the sum no longer fits
+//     it turns exact.
 //   - A link is watched only if it could ever fill up: not when the limits of its flows fit into
 //     it (a flow alone meets no watched link at all), and not when all of its flows go on to one
 //     next link that is no wider.
@@ -40,6 +43,7 @@ class MaxMin final : public FluidNetwork {
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   static constexpr double kTolerance = 1e-13;
+  static constexpr double kPublishedAbove = 1.006;  // half of the band of a published level
 
   struct Entry {  // a flow on a link
     std::uint32_t slot = 0;
@@ -60,19 +64,27 @@ class MaxMin final : public FluidNetwork {
     std::uint32_t stamp = 0;
     bool is_simple = true;  // crosses no capacity twice
   };
+  struct Edges {  // neighbours, and how many crossings of them the flows held here make
+    std::vector<std::uint32_t> to;
+    std::vector<std::uint32_t> shares;
+  };
   // What a neighbour's new level needs to see of it is in one cache line.
   struct alignas(64) Link {
     double capacity = 0;
-    double level = kNever;     // kNever when it holds nothing
-    double others = 0;         // summed rates of flows held elsewhere; kept while watched
-    double fastest = 0;        // no other flow is faster
-    std::uint32_t shares = 0;  // crossings of all flows
+    double level = kNever;        // kNever when it holds nothing
+    double others = 0;            // summed rates of flows held elsewhere; kept while watched
+    double fastest = 0;           // no other flow is faster
+    double equal_share = kNever;  // what each crossing of all flows would get
+    double queued = kNever;       // the level it is queued at for repair
     std::uint32_t held_shares = 0;
     std::uint32_t held = 0;  // the first entries of flows
     bool is_watched = false;
     bool is_touched = false;
-    std::vector<std::uint32_t> edge_to;
-    std::vector<std::uint32_t> edge_shares;
+    bool is_lazy = false;  // sums published levels; holds nothing
+    double published = 0;  // the level, or a little more; kept while it holds flows
+    Edges edges;
+    Edges lazy_edges;
+    std::uint32_t shares = 0;     // crossings of all flows
     std::vector<Entry> flows;     // held | others
     double least_limit = kNever;  // no held flow has a lower limit
     double drained = 0;           // V: what each held flow has drained until `since`
@@ -95,7 +107,7 @@ class MaxMin final : public FluidNetwork {
 
   // Flows on links: max_min.cc
   void join(std::uint32_t slot, std::uint32_t hop);
-  void part(std::uint32_t slot, std::uint32_t hop, double rate);
+  void part(std::uint32_t slot, std::uint32_t hop, double rate, double published);
   void remove(std::uint32_t slot);
   void swap_entries(Link& link, std::uint32_t a, std::uint32_t b);
   void add_held(std::uint32_t link, Hop& hop, double limit);
@@ -107,9 +119,13 @@ class MaxMin final : public FluidNetwork {
   void watch(std::uint32_t link);
   void unwatch(std::uint32_t link);
   void mark(std::uint32_t link);
+  [[nodiscard]] Edges& edges_between(std::uint32_t from, std::uint32_t to);
+  void turn_exact(std::uint32_t link);
+  void turn_lazy_if_idle(std::uint32_t link);
 
   // Draining: max_min.cc
   [[nodiscard]] double rate_of(const Drain& drain) const;
+  [[nodiscard]] double published_rate_of(const Drain& drain) const;
   [[nodiscard]] double bytes_left(const Drain& drain) const;
   void settle(Link& link);
   void tag(std::uint32_t slot, double bytes);
@@ -126,6 +142,8 @@ class MaxMin final : public FluidNetwork {
   void repair(std::uint32_t link);
   [[nodiscard]] Filling fill(const Link& link, double from);
   void apply(std::uint32_t link, double level);
+  void change_level(Link& link, double level);
+  void publish(Link& link);
   void release_limited(std::uint32_t link, double level);
   void release(std::uint32_t link, std::uint32_t entry);
   void capture_faster(std::uint32_t link, double level);
@@ -140,6 +158,7 @@ class MaxMin final : public FluidNetwork {
   std::vector<std::uint32_t> touched_;
   RepairQueue queue_;
   std::vector<std::uint32_t> leaving_;
+  std::vector<std::uint32_t> idle_;  // exact links that may turn lazy after the solve
   bool changed_ = false;
   std::size_t most_repairs_;
   std::size_t restarts_ = 0;

@@ -21,21 +21,27 @@ void MaxMin::touch(std::uint32_t link) {
 // Queues a link unless it is consistent. The key is where the sweep should meet it: its level, or
 // a lower bound of its new one when it falls.
 void MaxMin::consider(std::uint32_t index) {
-  const Link& link = links_[index];
-  if (!link.is_watched || link.shares == 0) {
-    return;
-  }
-  if (link.held == 0) {
-    if (link.others > link.capacity * (1 + kTolerance)) {
-      queue_.put(index, link.capacity / link.shares);
-    }
-    return;
-  }
-  const double taken = link.level * link.held_shares;
+  Link& link = links_[index];
   const double rest = link.capacity - link.others;
-  if (std::abs(rest - taken) > kTolerance * taken || link.fastest > link.level * (1 + kTolerance)) {
-    const double level = std::max(rest / link.held_shares, link.capacity / link.shares);
-    queue_.put(index, std::min(link.level, level));
+  double key = link.equal_share;
+  if (link.held == 0) {
+    if (!link.is_watched || rest >= -kTolerance * link.capacity) {
+      return;
+    }
+  } else {
+    if (link.queued <= link.level && link.queued * link.held_shares <= rest) {
+      return;  // queued early enough; spares the division
+    }
+    const double taken = link.level * link.held_shares;
+    if (std::abs(rest - taken) <= kTolerance * taken &&
+        link.fastest <= link.level * (1 + kTolerance)) {
+      return;
+    }
+    key = std::min(link.level, std::max(rest / link.held_shares, link.equal_share));
+  }
+  if (key < link.queued) {
+    link.queued = key;
+    queue_.put(index, key);
   }
 }
 
@@ -48,6 +54,7 @@ void MaxMin::solve() {
   std::size_t done = 0;
   while (!queue_.empty()) {
     const std::uint32_t link = queue_.take();
+    links_[link].queued = kNever;
     repair(link);
     if (++done == most_repairs_) {
       start_over();
@@ -61,6 +68,10 @@ void MaxMin::solve() {
     update_finish(link);
   }
   touched_.clear();
+  for (const std::uint32_t link : idle_) {
+    turn_lazy_if_idle(link);
+  }
+  idle_.clear();
 }
 
 // The level at which the link is full, from a lower bound of it: flows that stay below the level
@@ -111,8 +122,14 @@ void MaxMin::repair(std::uint32_t index) {
   if (link.shares == 0 || !link.is_watched) {
     return;
   }
-  const double equal_share = link.capacity / link.shares;
-  if (link.held == 0 && link.others <= link.capacity * (1 + kTolerance)) {
+  const auto fits = [&] {
+    return link.held == 0 && link.others <= link.capacity * (1 + kTolerance);
+  };
+  if (link.is_lazy && !fits()) {
+    turn_exact(index);
+  }
+  if (fits()) {
+    idle_.push_back(index);
     return;
   }
   const double alone = link.held == 0 ? 0 : (link.capacity - link.others) / link.held_shares;
@@ -122,11 +139,12 @@ void MaxMin::repair(std::uint32_t index) {
   if (is_plain) {
     filling.level = alone;
   } else {
-    filling = fill(link, std::max(alone, equal_share));
+    filling = fill(link, std::max(alone, link.equal_share));
     link.fastest = filling.fastest_other;
   }
   const double place = std::min(filling.level, link.level);
   if (place < kNever && queue_.has_before(place * (1 - kTolerance))) {
+    link.queued = place;
     queue_.put(index, place);
     return;
   }
@@ -145,21 +163,43 @@ void MaxMin::apply(std::uint32_t index, double level) {
     release_limited(index, level);
   }
   if (link.held > 0) {
-    const double change = level - link.level;
-    link.level = level;
-    for (std::size_t i = 0; i < link.edge_to.size(); ++i) {
-      Link& to = links_[link.edge_to[i]];
-      to.others += change * link.edge_shares[i];
-      to.fastest = std::max(to.fastest, level);
-      consider(link.edge_to[i]);
-    }
+    change_level(link, level);
   }
   if (level < kNever && link.fastest > level * (1 + kTolerance)) {
     link.level = level;
+    if (link.held == 0) {
+      link.published = level * kPublishedAbove;
+    }
     capture_faster(index, level);
   }
   if (link.held == 0) {
     link.level = kNever;
+  }
+}
+
+void MaxMin::change_level(Link& link, double level) {
+  const double change = level - link.level;
+  link.level = level;
+  const Edges& edges = link.edges;
+  for (std::size_t i = 0; i < edges.to.size(); ++i) {
+    Link& to = links_[edges.to[i]];
+    to.others += change * edges.shares[i];
+    to.fastest = std::max(to.fastest, level);
+    consider(edges.to[i]);
+  }
+  constexpr double kBand = kPublishedAbove * kPublishedAbove;
+  if (level > link.published || level * kBand < link.published) {
+    publish(link);
+  }
+}
+
+void MaxMin::publish(Link& link) {
+  const double change = link.level * kPublishedAbove - link.published;
+  link.published += change;
+  const Edges& edges = link.lazy_edges;
+  for (std::size_t i = 0; i < edges.to.size(); ++i) {
+    links_[edges.to[i]].others += change * edges.shares[i];
+    consider(edges.to[i]);
   }
 }
 
@@ -183,13 +223,14 @@ void MaxMin::release(std::uint32_t index, std::uint32_t position) {
   const Entry entry = link.flows[position];
   const Drain& drain = drains_[entry.slot];
   const double gain = drain.limit - link.level;
+  const double published_gain = drain.limit - link.published;
   const double left = drain.finish - link.drained;
   const std::span<Hop> hops = routes()[entry.slot];
   for (const Hop& hop : hops) {
     Link& other = links_[hop.link];
     if (hop.link != index && other.is_watched) {
       drop_edge(index, hop.link, hop.times);
-      other.others += gain * hop.times;
+      other.others += (other.is_lazy ? published_gain : gain) * hop.times;
       other.fastest = std::max(other.fastest, drain.limit);
       consider(hop.link);
     }
@@ -217,6 +258,8 @@ void MaxMin::capture(std::uint32_t index, const Entry& faster) {
   const std::uint32_t holder = drain.holder;
   const double rate = rate_of(drain);
   const double left = bytes_left(drain);
+  const double gain = link.level - rate;
+  const double published_gain = link.published - published_rate_of(drain);
   const std::span<Hop> hops = routes()[entry.slot];
   for (Hop& hop : hops) {
     Link& other = links_[hop.link];
@@ -228,7 +271,7 @@ void MaxMin::capture(std::uint32_t index, const Entry& faster) {
       other.others += link.level * hop.times;
       other.fastest = std::max(other.fastest, link.level);
     } else {
-      other.others += (link.level - rate) * hop.times;
+      other.others += (other.is_lazy ? published_gain : gain) * hop.times;
       if (holder != kNone) {
         drop_edge(holder, hop.link, hop.times);
       }
@@ -258,14 +301,15 @@ void MaxMin::start_over() {
       const std::uint32_t slot = link.flows[i].slot;
       tag_by_limit(slot, bytes_left(drains_[slot]));
     }
+    link.queued = kNever;
     link.held = 0;
     link.held_shares = 0;
     link.level = kNever;
     link.least_limit = kNever;
     link.drained = 0;
     link.tags.clear();
-    link.edge_to.clear();
-    link.edge_shares.clear();
+    link.edges = {};
+    link.lazy_edges = {};
     touch(index);
   }
   for (std::uint32_t index = 0; index < links_.size(); ++index) {
@@ -274,8 +318,6 @@ void MaxMin::start_over() {
       consider(index);
     }
   }
-  marked_.clear();
-  changed_ = false;
 }
 
 }  // namespace twinrun::sim
