@@ -42,6 +42,7 @@ void check_word(std::string_view what,
 Run add_completion(CLI::App& app);
 Run add_doctor(CLI::App& app);
 Run add_explain(CLI::App& app);
+Run add_flows(CLI::App& app);
 Run add_plan(CLI::App& app);
 Run add_schema(CLI::App& app);
 Run add_topo(CLI::App& app);

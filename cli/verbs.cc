@@ -23,6 +23,10 @@ constexpr std::array kVerbs = {
          "twinrun plan validate step.json --topology dgx-a100\n"
          "twinrun plan show step.json",
          add_plan},
+    Verb{"flows", "transfers that share a network: when each ends",
+         "twinrun flows transfers.csv --topology dgx-h100:nodes=16 --each\n"
+         "twinrun flows list.csv --topology single-switch:hosts=64,bandwidth=12.5GB/s --window 16",
+         add_flows},
     Verb{"doctor", "what this machine offers, and what to do about each missing part",
          "twinrun doctor\n"
          "twinrun doctor --format json",

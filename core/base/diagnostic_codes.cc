@@ -7,7 +7,7 @@ namespace twinrun {
 namespace {
 
 // E01xx reading text · E02xx shape of an object · E03xx topologies · E04xx plans · E05xx jobs ·
-// Wxxxx warnings.
+// E06xx lists of transfers · Wxxxx warnings.
 constexpr std::array kCodes = {
     DiagnosticCode{"E0101", "an input cannot be read",
                    "The file does not exist, is a directory, or may not be read. Paths are "
@@ -184,6 +184,19 @@ constexpr std::array kCodes = {
                    "of that sender, receiver and tag is missing further up."},
     DiagnosticCode{"E0434", "a transfer from a device to itself",
                    "A copy, send or recv needs two different devices."},
+    DiagnosticCode{"E0601", "a list of transfers has a column that is not known",
+                   "The columns are start, src, dst and bytes, each at most once, in any order."},
+    DiagnosticCode{"E0602", "a list of transfers lacks a column",
+                   "The first line that is neither empty nor a comment (#) names the columns: src, "
+                   "dst, bytes, and start where flows do not all start at 0."},
+    DiagnosticCode{"E0603", "a line of a list of transfers has too many or too few fields",
+                   "Every line has one field for each column of the header, with commas between."},
+    DiagnosticCode{"E0604", "a field of a list of transfers is not a quantity",
+                   "bytes and start are numbers that are not negative, with a unit or without: "
+                   "25MB, 4096, 1.5us. A start without a unit is in microseconds."},
+    DiagnosticCode{"E0605", "a transfer names a place that the topology does not have",
+                   "src and dst are names of vertices (node0/gpu3) or numbers of hosts, counted "
+                   "from 0 over all GPUs, or all CPUs where there is no GPU."},
     DiagnosticCode{"W0201", "the GPU model is not known",
                    "Files written by hand often list GPUs only by their PCI class. Bandwidths are "
                    "right, but compute rate and memory are not known: name the model with --gpu."},
@@ -240,6 +253,9 @@ constexpr std::array kCodes = {
                    "NCCL derives how far GPUs talk directly from the CPU and the number of GPUs; "
                    "set NCCL_P2P_LEVEL to the class that the topology says."},
     DiagnosticCode{"W0401", "the plan has no ops", "Nothing will happen when it runs."},
+    DiagnosticCode{"W0601", "start times have no effect",
+                   "With --window each flow starts when an earlier one ends, in the order of the "
+                   "list."},
 };
 
 }  // namespace

@@ -1,0 +1,214 @@
+#include "sim/net/fluid_network.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace twinrun::sim {
+namespace {
+
+// A flow never ends early; the allowance keeps the noise of a sum of doubles from adding a whole
+// picosecond to a date that is one.
+Time shown_date(double date) {
+  constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
+  const double ps = std::ceil(date - (1e-3 + date * 1e-15));
+  return {ps < static_cast<double>(kLast) ? static_cast<std::int64_t>(ps) : kLast};
+}
+
+}  // namespace
+
+LinkId SharedLinks::add(Bandwidth capacity, Time latency_of_link) {
+  owner.push_back(static_cast<std::uint32_t>(owner.size()));
+  bytes_per_s.push_back(capacity.bytes_per_s);
+  latency.push_back(latency_of_link.ps);
+  return id_at<LinkId>(owner.size() - 1);
+}
+
+SharedLinks shared_links(const Topology& topology) {
+  SharedLinks links;
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const auto link = id_at<LinkId>(i);
+    links.add(topology.bandwidth(link), topology.latency(link));
+    links.owner[i] = static_cast<std::uint32_t>(topology.capacity_owner(link));
+  }
+  return links;
+}
+
+void RouteTable::set(std::uint32_t slot, std::span<const LinkId> route, const SharedLinks& links) {
+  if (slot >= rows_.size()) {
+    rows_.resize(slot + std::size_t{1});
+  }
+  Row& row = rows_[slot];
+  if (route.size() > row.room) {
+    row.begin = pool_.size();
+    row.room = std::max<std::uint32_t>(6, static_cast<std::uint32_t>(route.size()));
+    pool_.resize(pool_.size() + row.room);
+  }
+  row.size = 0;
+  Hop* const hops = pool_.data() + row.begin;
+  for (const LinkId link : route) {
+    const std::uint32_t owner = links.owner[index_of(link)];
+    Hop* const end = hops + row.size;
+    Hop* const known = std::find_if(hops, end, [&](const Hop& hop) { return hop.link == owner; });
+    if (known != end) {
+      ++known->times;
+    } else {
+      *end = {owner, 1, 0};
+      ++row.size;
+    }
+  }
+}
+
+FluidNetwork::FluidNetwork(SharedLinks links) : links_(std::move(links)) {
+  for (std::size_t i = 0; i < links_.owner.size(); ++i) {
+    TWINRUN_CHECK(links_.bytes_per_s[links_.owner[i]] > 0 && links_.latency[i] >= 0);
+  }
+}
+
+std::uint32_t FluidNetwork::take_slot(FlowId flow, Bytes bytes) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(flows_.size()));
+    flows_.emplace_back();
+  }
+  const std::uint32_t slot = free_.back();
+  free_.pop_back();
+  flows_[slot] = {flow, false, started_++, static_cast<double>(bytes.count)};
+  return slot;
+}
+
+void FluidNetwork::start(FlowId flow, std::span<const LinkId> route, Bytes bytes, Time now) {
+  TWINRUN_CHECK(now >= shown_ && bytes.count >= 0);
+  if (now > shown_) {
+    std::vector<FlowId> finished;
+    advance_to(now, finished);
+    TWINRUN_CHECK(finished.empty());  // they would be lost: advance first
+  }
+  const std::uint32_t slot = take_slot(flow, bytes);
+  std::int64_t latency = 0;
+  for (const LinkId link : route) {
+    latency += links_.latency[index_of(link)];
+  }
+  routes_.set(slot, route, links_);
+  if (latency == 0 && bytes.count > 0 && !route.empty()) {
+    flows_[slot].drains = true;
+    enter(slot, flows_[slot].bytes);
+    return;
+  }
+  if (route.empty()) {
+    flows_[slot].bytes = 0;  // stays where it is
+  }
+  wait_until(clock_ + static_cast<double>(latency), slot);
+}
+
+void FluidNetwork::wait_until(double date, std::uint32_t slot) {
+  const Arrival arrival{date, flows_[slot].sequence, slot};
+  if (queue_front_ == queue_.size()) {
+    queue_.clear();
+    queue_front_ = 0;
+  }
+  if (queue_.empty() || queue_.back().date <= date) {
+    queue_.push_back(arrival);
+  } else {
+    heap_.push_back(arrival);
+    std::push_heap(heap_.begin(), heap_.end());
+  }
+}
+
+double FluidNetwork::next_arrival() const {
+  const double queued = queue_front_ < queue_.size() ? queue_[queue_front_].date : kNever;
+  return heap_.empty() ? queued : std::min(queued, heap_.front().date);
+}
+
+FluidNetwork::Arrival FluidNetwork::take_arrival() {
+  const bool from_queue =
+      queue_front_ < queue_.size() && (heap_.empty() || heap_.front() < queue_[queue_front_]);
+  if (from_queue) {
+    const Arrival arrival = queue_[queue_front_++];
+    if (queue_front_ > 1024 && queue_front_ * 2 > queue_.size()) {
+      queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(queue_front_));
+      queue_front_ = 0;
+    }
+    return arrival;
+  }
+  std::pop_heap(heap_.begin(), heap_.end());
+  const Arrival arrival = heap_.back();
+  heap_.pop_back();
+  return arrival;
+}
+
+void FluidNetwork::arrive(double until) {
+  while (next_arrival() <= until) {
+    const std::uint32_t slot = take_arrival().slot;
+    if (flows_[slot].bytes > 0) {
+      flows_[slot].drains = true;
+      enter(slot, flows_[slot].bytes);
+    } else {
+      ended_.push_back(slot);
+    }
+  }
+}
+
+void FluidNetwork::run_instant(double date, std::vector<FlowId>& finished) {
+  clock_ = std::max(clock_, date);
+  ended_.clear();
+  leave(ended_);
+  arrive(end_of_instant(clock_));
+  std::sort(ended_.begin(), ended_.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return flows_[a].sequence < flows_[b].sequence;
+  });
+  for (const std::uint32_t slot : ended_) {
+    finished.push_back(flows_[slot].id);
+    flows_[slot].drains = false;
+    free_.push_back(slot);
+  }
+}
+
+std::optional<Time> FluidNetwork::next_event() {
+  const double next = std::min(next_arrival(), next_finish());
+  if (next == kNever) {
+    return std::nullopt;
+  }
+  return std::max(shown_, shown_date(next));
+}
+
+void FluidNetwork::advance_to(Time time, std::vector<FlowId>& finished) {
+  TWINRUN_CHECK(time >= shown_);
+  // Stops after an instant that is shown as this time without looking for more: what the caller
+  // starts now shares the solve.
+  while (true) {
+    const double next = std::min(next_arrival(), next_finish());
+    if (next == kNever || shown_date(next) > time) {
+      clock_ = std::max(clock_, static_cast<double>(time.ps));
+      break;
+    }
+    run_instant(next, finished);
+    if (shown_date(clock_) >= time) {
+      break;
+    }
+  }
+  shown_ = time;
+}
+
+std::vector<FlowRate> FluidNetwork::rates() {
+  next_finish();
+  std::vector<std::uint32_t> slots;
+  for (std::uint32_t slot = 0; slot < flows_.size(); ++slot) {
+    if (flows_[slot].drains) {
+      slots.push_back(slot);
+    }
+  }
+  std::sort(slots.begin(), slots.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return flows_[a].sequence < flows_[b].sequence;
+  });
+  std::vector<FlowRate> rates;
+  for (const std::uint32_t slot : slots) {
+    rates.push_back(drain_of(slot));
+    rates.back().flow = flows_[slot].id;
+  }
+  return rates;
+}
+
+}  // namespace twinrun::sim

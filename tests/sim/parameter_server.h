@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/topology/router.h"
+#include "sim/net/max_min.h"
+
+namespace twinrun::sim {
+
+// round(100 MB (1 + i/n)) for worker i
+inline std::vector<std::int64_t> spread_shares(std::uint32_t n) {
+  std::vector<std::int64_t> shares;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    shares.push_back(std::llround(100e6 * (1 + static_cast<double>(i) / n)));
+  }
+  return shares;
+}
+
+// PSs(n): every worker pushes its share to the last host, which answers each the moment it is in.
+inline Time run_parameter_server(const Topology& topology, std::uint32_t n) {
+  const std::vector<VertexId> hosts = topology.compute_devices();
+  const std::vector<std::int64_t> shares = spread_shares(n);
+  Router router(topology);
+  MaxMin network(shared_links(topology));
+  for (std::uint32_t i = 0; i < n; ++i) {
+    network.start(FlowId{i}, router.route(hosts[i], hosts[n])->links, {shares[i]}, {});
+  }
+  Time now{};
+  std::vector<FlowId> finished;
+  while (const std::optional<Time> event = network.next_event()) {
+    now = *event;
+    finished.clear();
+    network.advance_to(now, finished);
+    for (const FlowId flow : finished) {
+      const std::size_t i = index_of(flow);
+      if (i < n) {
+        network.start(id_at<FlowId>(n + i), router.route(hosts[n], hosts[i])->links, {shares[i]},
+                      now);
+      }
+    }
+  }
+  return now;
+}
+
+}  // namespace twinrun::sim
