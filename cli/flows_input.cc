@@ -1,10 +1,13 @@
 #include "cli/flows_input.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -46,6 +49,13 @@ Field trimmed(Field field) {
     ++field.offset;
   }
   return field;
+}
+
+// A plain number is in the unit that the forms of the quantity name last.
+std::string with_unit(std::string_view text, std::string_view unit) {
+  const bool is_plain =
+      !text.empty() && (text.back() == '.' || (text.back() >= '0' && text.back() <= '9'));
+  return std::string(text).append(is_plain ? unit : std::string_view());
 }
 
 class FlowReader {
@@ -143,7 +153,7 @@ class FlowReader {
     request.from = vertex(fields_[at_[kSource]]);
     request.to = vertex(fields_[at_[kDestination]]);
     const Field& bytes = fields_[at_[kBytes]];
-    if (const auto parsed = parse_bytes(bytes.text)) {
+    if (const auto parsed = parse_bytes(with_unit(bytes.text, "B"))) {
       request.bytes = *parsed;
     } else {
       complain("E0604", bytes, fmt::format("\"{}\" is not a number of bytes", bytes.text),
@@ -151,7 +161,7 @@ class FlowReader {
     }
     if (at_[kStart] != kAbsent && !fields_[at_[kStart]].text.empty()) {
       const Field& start = fields_[at_[kStart]];
-      if (const auto parsed = parse_time(start.text)) {
+      if (const auto parsed = parse_time(with_unit(start.text, "us"))) {
         request.start = *parsed;
         list_.has_starts = list_.has_starts || parsed->ps > 0;
       } else {

@@ -31,9 +31,9 @@ namespace twinrun::sim {
 //     next link that is no wider.
 class MaxMin final : public FluidNetwork {
  public:
-  explicit MaxMin(SharedLinks links);
+  explicit MaxMin(SharedLinks shared);
   // For tests: starts over after so many repairs of one instant.
-  MaxMin(SharedLinks links, std::size_t most_repairs);
+  MaxMin(SharedLinks shared, std::size_t most_repairs);
 
   // How often repairing went on for too long and started over from nothing.
   [[nodiscard]] std::size_t restarts() const { return restarts_; }
@@ -80,11 +80,11 @@ class MaxMin final : public FluidNetwork {
     std::uint32_t held = 0;  // the first entries of flows
     bool is_watched = false;
     bool is_touched = false;
-    bool is_lazy = false;  // sums published levels; holds nothing
-    double published = 0;  // the level, or a little more; kept while it holds flows
+    bool is_lazy = false;      // sums published levels; holds nothing
+    std::uint32_t shares = 0;  // crossings of all flows
+    double published = 0;      // the level, or a little more; kept while it holds flows
     Edges edges;
     Edges lazy_edges;
-    std::uint32_t shares = 0;     // crossings of all flows
     std::vector<Entry> flows;     // held | others
     double least_limit = kNever;  // no held flow has a lower limit
     double drained = 0;           // V: what each held flow has drained until `since`
@@ -106,8 +106,8 @@ class MaxMin final : public FluidNetwork {
   FlowRate drain_of(std::uint32_t slot) override;
 
   // Flows on links: max_min.cc
-  void join(std::uint32_t slot, std::uint32_t hop);
-  void part(std::uint32_t slot, std::uint32_t hop, double rate, double published);
+  void join(std::uint32_t slot, std::uint32_t hop_index);
+  void part(std::uint32_t slot, std::uint32_t hop_index, double rate, double published);
   void remove(std::uint32_t slot);
   void swap_entries(Link& link, std::uint32_t a, std::uint32_t b);
   void add_held(std::uint32_t link, Hop& hop, double limit);
@@ -116,12 +116,12 @@ class MaxMin final : public FluidNetwork {
   void drop_edge(std::uint32_t from, std::uint32_t to, std::uint32_t shares);
   [[nodiscard]] bool must_watch(const Link& link) const;
   [[nodiscard]] std::uint32_t next_of(std::uint32_t slot, std::uint32_t hop);
-  void watch(std::uint32_t link);
-  void unwatch(std::uint32_t link);
+  void watch(std::uint32_t index);
+  void unwatch(std::uint32_t index);
   void mark(std::uint32_t link);
   [[nodiscard]] Edges& edges_between(std::uint32_t from, std::uint32_t to);
-  void turn_exact(std::uint32_t link);
-  void turn_lazy_if_idle(std::uint32_t link);
+  void turn_exact(std::uint32_t index);
+  void turn_lazy_if_idle(std::uint32_t index);
 
   // Draining: max_min.cc
   [[nodiscard]] double rate_of(const Drain& drain) const;
@@ -130,24 +130,24 @@ class MaxMin final : public FluidNetwork {
   void settle(Link& link);
   void tag(std::uint32_t slot, double bytes);
   void tag_by_limit(std::uint32_t slot, double bytes);
-  void compact_tags(std::uint32_t link);
+  void compact_tags(std::uint32_t index);
   [[nodiscard]] bool lives(const Tag& tag) const { return drains_[tag.slot].stamp == tag.stamp; }
-  void update_finish(std::uint32_t link);
-  void leave_link(std::uint32_t link, std::vector<std::uint32_t>& slots);
+  void update_finish(std::uint32_t index);
+  void leave_link(std::uint32_t index, std::vector<std::uint32_t>& slots);
 
   // Repairing: max_min_repair.cc
   void solve();
   void touch(std::uint32_t link);
-  void consider(std::uint32_t link);
-  void repair(std::uint32_t link);
+  void consider(std::uint32_t index);
+  void repair(std::uint32_t index);
   [[nodiscard]] Filling fill(const Link& link, double from);
-  void apply(std::uint32_t link, double level);
+  void apply(std::uint32_t index, double level);
   void change_level(Link& link, double level);
   void publish(Link& link);
-  void release_limited(std::uint32_t link, double level);
-  void release(std::uint32_t link, std::uint32_t entry);
-  void capture_faster(std::uint32_t link, double level);
-  void capture(std::uint32_t link, const Entry& entry);
+  void release_limited(std::uint32_t index, double level);
+  void release(std::uint32_t index, std::uint32_t position);
+  void capture_faster(std::uint32_t index, double level);
+  void capture(std::uint32_t index, const Entry& faster);
   void start_over();
 
   std::vector<Link> links_;

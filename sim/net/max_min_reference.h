@@ -13,7 +13,7 @@ namespace twinrun::sim {
 // every event. Slow, and the truth that the fast solver is held to.
 class MaxMinReference final : public FluidNetwork {
  public:
-  explicit MaxMinReference(SharedLinks links);
+  explicit MaxMinReference(SharedLinks shared);
 
  private:
   struct Drain {
