@@ -12,7 +12,7 @@ namespace twinrun {
 // must fit other entries are looked at later (load_topology.cc, build_topology()).
 DeviceSpec read_device(JsonValue value, Diagnostics& diagnostics);
 TemplateSpec read_template(JsonValue value, Diagnostics& diagnostics);
-std::vector<NodesSpec> read_nodes(JsonValue value, Diagnostics& diagnostics);
+std::vector<NodesSpec> read_nodes(JsonValue nodes, Diagnostics& diagnostics);
 PartSpec read_switch(JsonValue value, Diagnostics& diagnostics);
 LinkSpec read_link(JsonValue value, LinkKind usual_kind, Diagnostics& diagnostics);
 FabricSpec read_fabric(JsonValue value, Diagnostics& diagnostics);

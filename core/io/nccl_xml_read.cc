@@ -116,7 +116,7 @@ class NcclReader {
         NcclVertex nic;
         nic.place = document_.place(child);
         nic.bandwidth = kLocalBandwidth;
-        read_nic(child, std::move(nic), index, "");
+        read_nic(child, nic, index, "");
       }
     }
   }
@@ -238,7 +238,7 @@ class NcclReader {
   void read_nic_device(pugi::xml_node node, NcclVertex nic, std::size_t parent) {
     const std::string bus_id = nic.id;
     if (const pugi::xml_node element = node.child("nic")) {
-      read_nic(element, std::move(nic), parent, bus_id);
+      read_nic(element, nic, parent, bus_id);
     } else if (document_.has_net_elements()) {
       diagnostics_.warning(
           "W0212", nic.place,
@@ -255,7 +255,7 @@ class NcclReader {
   // All ports of one PCI device, its functions .0 and .1 among them, are one NIC, and so are ports
   // with one guid: they share what is behind them.
   void read_nic(pugi::xml_node element,
-                NcclVertex nic,
+                const NcclVertex& nic,
                 std::size_t parent,
                 const std::string& bus_id) {
     for (const pugi::xml_node net : element.children("net")) {

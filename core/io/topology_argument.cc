@@ -276,20 +276,23 @@ class Expression {
       names.emplace_back(known.name);
       if (known.name == key) {
         if (!known.apply(spec, value)) {
-          std::string help = fmt::format("write {}={}", key, known.wants);
-          if (key == "fabric") {
-            std::vector<std::string> kinds;
-            for (const FabricKind& kind : fabric_kinds()) {
-              kinds.emplace_back(kind.name);
-            }
-            help = did_you_mean(value, kinds);
-          }
-          complain(fmt::format("\"{}\" is no value for {}", value, key), std::move(help));
+          complain(fmt::format("\"{}\" is no value for {}", value, key), help_with(known, value));
         }
         return;
       }
     }
     complain(fmt::format("unknown key \"{}\"", key), did_you_mean(key, names));
+  }
+
+  static std::string help_with(const ExpressionKey& key, const std::string& value) {
+    if (key.name != "fabric") {
+      return fmt::format("write {}={}", key.name, key.wants);
+    }
+    std::vector<std::string> kinds;
+    for (const FabricKind& kind : fabric_kinds()) {
+      kinds.emplace_back(kind.name);
+    }
+    return did_you_mean(value, kinds);
   }
 
   void complain(const std::string& what, std::string help) {

@@ -29,7 +29,10 @@ OpId RunGraph::node(OpId op) const {
   return op;
 }
 
-RunOrder run_order(const RunGraph& graph) {
+namespace {
+
+// For how many dependencies and places in a stream each node waits.
+std::vector<std::uint32_t> count_waits(const RunGraph& graph) {
   const Plan& plan = graph.plan();
   std::vector<std::uint32_t> waits_for(plan.size(), 0);
   for (std::size_t i = 0; i < plan.size(); ++i) {
@@ -39,6 +42,14 @@ RunOrder run_order(const RunGraph& graph) {
       ++waits_for[index_of(graph.node(next))];
     }
   }
+  return waits_for;
+}
+
+}  // namespace
+
+RunOrder run_order(const RunGraph& graph) {
+  const Plan& plan = graph.plan();
+  std::vector<std::uint32_t> waits_for = count_waits(graph);
   RunOrder order;
   order.nodes.reserve(plan.size());
   order.level_begin.push_back(0);
@@ -47,18 +58,19 @@ RunOrder run_order(const RunGraph& graph) {
       order.nodes.push_back(id_at<OpId>(i));
     }
   }
+  const auto release = [&](OpId /*from*/, OpId to) {
+    const OpId waiting = graph.node(to);
+    if (--waits_for[index_of(waiting)] == 0) {
+      order.nodes.push_back(waiting);
+    }
+  };
   std::size_t at = 0;
   while (at < order.nodes.size()) {
     const std::size_t level_end = order.nodes.size();
     for (; at < level_end; ++at) {
       const OpId node = order.nodes[at];
       graph.for_each_op(node, [&](OpId) { ++order.op_count; });
-      graph.for_each_edge(node, [&](OpId, OpId to) {
-        const OpId waiting = graph.node(to);
-        if (--waits_for[index_of(waiting)] == 0) {
-          order.nodes.push_back(waiting);
-        }
-      });
+      graph.for_each_edge(node, release);
     }
     order.level_begin.push_back(level_end);
   }

@@ -93,21 +93,28 @@ Changes changes_of(const Topology& topology, const OverrideSpec& change, Diagnos
   return changes;
 }
 
+void change_vertex(NodeShape::Vertex& vertex,
+                   const OverrideSpec& change,
+                   std::optional<std::uint32_t> device) {
+  vertex.compute_scale *= change.compute_scale;
+  vertex.memory_bandwidth_scale *= change.memory_bandwidth_scale;
+  vertex.device = device.value_or(vertex.device);
+}
+
 void change_vertices(const TopologySpec& spec,
                      const OverrideSpec& change,
                      TopologyBuilder& builder,
                      Diagnostics& diagnostics) {
-  const auto device = std::find_if(spec.devices.begin(), spec.devices.end(),
-                                   [&](const DeviceSpec& d) { return d.name == change.device; });
+  const auto found = std::find_if(spec.devices.begin(), spec.devices.end(),
+                                  [&](const DeviceSpec& d) { return d.name == change.device; });
+  std::optional<std::uint32_t> device;
+  if (found != spec.devices.end()) {
+    device = static_cast<std::uint32_t>(found - spec.devices.begin());
+  }
   for (const auto& [key, nodes] : changes_of(builder.so_far(), change, diagnostics)) {
     for (const std::uint32_t shape : builder.own_shapes(nodes)) {
       for (const std::uint32_t local : key.second) {
-        NodeShape::Vertex& vertex = builder.shape_at(shape).vertices[local];
-        vertex.compute_scale *= change.compute_scale;
-        vertex.memory_bandwidth_scale *= change.memory_bandwidth_scale;
-        if (device != spec.devices.end()) {
-          vertex.device = static_cast<std::uint32_t>(device - spec.devices.begin());
-        }
+        change_vertex(builder.shape_at(shape).vertices[local], change, device);
       }
     }
   }
@@ -156,27 +163,47 @@ void change_link_in_machine(const OverrideSpec& change, TopologyBuilder& builder
   for_each_shape(change.link_ends, builder, use);
 }
 
-void change_p2p(const OverrideSpec& change, TopologyBuilder& builder, Diagnostics& diagnostics) {
-  const auto use = [&](NodeShape& shape, const Locals& as, const Locals& bs) {
-    auto& to = change.p2p_allowed ? shape.p2p_granted : shape.p2p_denied;
-    auto& other = change.p2p_allowed ? shape.p2p_denied : shape.p2p_granted;
-    bool any = false;
-    for (const std::uint32_t a : as) {
-      for (const std::uint32_t b : bs) {
-        if (a != b) {
-          to.insert({{a, b}, {b, a}});
-          other.erase({a, b});
-          other.erase({b, a});
-          any = true;
-        }
+// Grants or denies every pair of two different vertices, both ways; true when there was one.
+bool change_p2p_pairs(NodeShape& shape, const Locals& as, const Locals& bs, bool allowed) {
+  auto& to = allowed ? shape.p2p_granted : shape.p2p_denied;
+  auto& other = allowed ? shape.p2p_denied : shape.p2p_granted;
+  bool any = false;
+  for (const std::uint32_t a : as) {
+    for (const std::uint32_t b : bs) {
+      if (a != b) {
+        to.insert({{a, b}, {b, a}});
+        other.erase({a, b});
+        other.erase({b, a});
+        any = true;
       }
     }
-    return any;
+  }
+  return any;
+}
+
+void change_p2p(const OverrideSpec& change, TopologyBuilder& builder, Diagnostics& diagnostics) {
+  const auto use = [&](NodeShape& shape, const Locals& as, const Locals& bs) {
+    return change_p2p_pairs(shape, as, bs, change.p2p_allowed);
   };
   if (!for_each_shape(change.p2p_pair, builder, use)) {
     complain(
         fmt::format("the pair {} and {} of one machine", change.p2p_pair[0], change.p2p_pair[1]),
         change, diagnostics);
+  }
+}
+
+// Links from any of these to any of those; the targets ascending.
+void add_links_from(const Topology& topology,
+                    const Csr<VertexId, LinkId>& out,
+                    const std::vector<VertexId>& sources,
+                    const std::vector<VertexId>& targets,
+                    std::vector<LinkId>& found) {
+  for (const VertexId vertex : sources) {
+    for (const LinkId link : out[vertex]) {
+      if (std::binary_search(targets.begin(), targets.end(), topology.to(link))) {
+        found.push_back(link);
+      }
+    }
   }
 }
 
@@ -188,15 +215,8 @@ std::vector<LinkId> links_between(const Topology& topology,
   std::sort(as.begin(), as.end());
   std::sort(bs.begin(), bs.end());
   std::vector<LinkId> found;
-  for (const auto& [from, to] : {std::pair(&as, &bs), std::pair(&bs, &as)}) {
-    for (const VertexId vertex : *from) {
-      for (const LinkId link : out[vertex]) {
-        if (std::binary_search(to->begin(), to->end(), topology.to(link))) {
-          found.push_back(link);
-        }
-      }
-    }
-  }
+  add_links_from(topology, out, as, bs, found);
+  add_links_from(topology, out, bs, as, found);
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;

@@ -70,6 +70,7 @@ std::vector<Port> ports_of(const TopologySpec& spec, const Topology& topology, N
     plugs.erase(plugs.begin() + std::min<std::ptrdiff_t>(std::ssize(plugs), 1), plugs.end());
   }
   std::vector<Port> ports;
+  ports.reserve(plugs.size());
   for (const std::uint32_t local : plugs) {
     ports.push_back(port_at(spec, topology, topology.vertex_in(node, local)));
   }

@@ -35,7 +35,8 @@ Shape shape_of(const FabricSpec& spec, std::size_t ports) {
     k += 2;  // the smallest switch that will do
   }
   shape.down = shape.levels == 1 ? k : k / 2;
-  const double up = std::round(static_cast<double>(k / 2) / std::max(spec.oversubscription, 1.0));
+  const std::size_t half = k / 2;
+  const double up = std::round(static_cast<double>(half) / std::max(spec.oversubscription, 1.0));
   shape.up = std::max<std::size_t>(1, static_cast<std::size_t>(up));
   shape.most_ports = most();
   return shape;

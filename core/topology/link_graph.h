@@ -29,6 +29,7 @@ struct LinkGraph {
   using degree_size_type = std::uint32_t;
   using directed_category = boost::directed_tag;
   using edge_parallel_category = boost::allow_parallel_edge_tag;
+  // NOLINTNEXTLINE(readability-identifier-naming): the name Boost.Graph looks for
   struct traversal_category : boost::incidence_graph_tag,
                               boost::vertex_list_graph_tag,
                               boost::edge_list_graph_tag {};

@@ -19,11 +19,9 @@ constexpr std::uint64_t kUnreachable = std::numeric_limits<std::uint64_t>::max()
 std::uint64_t weight_of(LinkKind kind) {
   switch (kind) {
     case LinkKind::kNvlink:
-      return 1;
     case LinkKind::kC2c:
       return 1;
     case LinkKind::kPcie:
-      return 100;
     case LinkKind::kBus:
       return 100;
     case LinkKind::kSocket:
