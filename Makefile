@@ -41,10 +41,10 @@ format: packages-lint ## rewrite our C++ files with clang-format
 lint: packages-lint $(WITH_TESTS) ## formatting, include rules and the other quick checks
 	@ctest --preset release -L lint
 
-tidy: packages-lint ## each header compiled alone, then clang-tidy on the product's files
+tidy: packages-lint $(CONFIGURED) ## each header compiled alone, then clang-tidy on the product's files
 	@cmake --preset dev
 	@cmake --build build/dev -j $(JOBS) --target all_verify_interface_header_sets
-	@tests/lint/run_tidy.py -j $(JOBS) build/dev
+	@tests/lint/run_tidy.py -j $(JOBS) $(RELEASE)
 
 clean: ## remove everything that was built
 	rm -rf build

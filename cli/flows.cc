@@ -14,7 +14,7 @@
 namespace twinrun::cli {
 namespace {
 
-struct Options {
+struct FlowsOptions {
   std::string file;
   std::string topology;
   std::size_t window = 0;
@@ -40,7 +40,7 @@ Table flow_table(const Topology& topology,
   return table;
 }
 
-Output run_flows(Context& context, const Options& options) {
+Output run_flows(Context& context, const FlowsOptions& options) {
   const Topology topology = load_topology(context, options.topology);
   const FlowList list = read_flows(context, options.file, topology);
   if (options.window > 0 && list.has_starts) {
@@ -70,7 +70,7 @@ Output run_flows(Context& context, const Options& options) {
 }  // namespace
 
 Run add_flows(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<FlowsOptions>();
   app.add_option("file", options->file, "a CSV with the columns start, src, dst, bytes; or -")
       ->required()
       ->type_name("FILE");

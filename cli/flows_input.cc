@@ -17,12 +17,12 @@
 namespace twinrun::cli {
 namespace {
 
-struct Field {
+struct CsvField {
   std::string_view text;
   std::int64_t offset = 0;  // in the file
 };
 
-enum Column : std::size_t { kStart, kSource, kDestination, kBytes, kColumns };
+enum CsvColumn : std::size_t { kStart, kSource, kDestination, kBytes, kColumns };
 constexpr std::array<std::string_view, kColumns> kNames = {"start", "src", "dst", "bytes"};
 constexpr std::size_t kAbsent = ~std::size_t{0};
 
@@ -36,7 +36,7 @@ std::string read_all(const Source& source) {
   return text;
 }
 
-Field trimmed(Field field) {
+CsvField trimmed(CsvField field) {
   constexpr std::string_view kBlank = " \t\r";
   const std::size_t first = field.text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) {
@@ -69,7 +69,7 @@ class FlowReader {
   FlowList read(std::string_view text) {
     for (std::size_t begin = 0; begin < text.size();) {
       const std::size_t end = std::min(text.find('\n', begin), text.size());
-      const Field line =
+      const CsvField line =
           trimmed({text.substr(begin, end - begin), static_cast<std::int64_t>(begin)});
       begin = end + 1;
       if (line.text.empty() || line.text.front() == '#') {
@@ -95,11 +95,11 @@ class FlowReader {
     return "the first line names the columns: start,src,dst,bytes (start may be left out)";
   }
 
-  void complain(const char* code, const Field& field, std::string message, std::string help) {
+  void complain(const char* code, const CsvField& field, std::string message, std::string help) {
     diagnostics_.error(code, {file_, "", field.offset, false}, std::move(message), std::move(help));
   }
 
-  void split(Field line) {
+  void split(CsvField line) {
     fields_.clear();
     while (true) {
       const std::size_t comma = line.text.find(',');
@@ -132,7 +132,7 @@ class FlowReader {
         at_[column] = i;
       }
     }
-    for (const Column column : {kSource, kDestination, kBytes}) {
+    for (const CsvColumn column : {kSource, kDestination, kBytes}) {
       if (at_[column] == kAbsent) {
         complain("E0602", fields_.front(), fmt::format("there is no column \"{}\"", kNames[column]),
                  header_help());
@@ -152,7 +152,7 @@ class FlowReader {
     sim::FlowRequest request;
     request.from = vertex(fields_[at_[kSource]]);
     request.to = vertex(fields_[at_[kDestination]]);
-    const Field& bytes = fields_[at_[kBytes]];
+    const CsvField& bytes = fields_[at_[kBytes]];
     if (const auto parsed = parse_bytes(with_unit(bytes.text, "B"))) {
       request.bytes = *parsed;
     } else {
@@ -160,7 +160,7 @@ class FlowReader {
                fmt::format("write {}", kBytesForms));
     }
     if (at_[kStart] != kAbsent && !fields_[at_[kStart]].text.empty()) {
-      const Field& start = fields_[at_[kStart]];
+      const CsvField& start = fields_[at_[kStart]];
       if (const auto parsed = parse_time(with_unit(start.text, "us"))) {
         request.start = *parsed;
         list_.has_starts = list_.has_starts || parsed->ps > 0;
@@ -172,7 +172,7 @@ class FlowReader {
     list_.requests.push_back(request);
   }
 
-  VertexId vertex(const Field& field) {
+  VertexId vertex(const CsvField& field) {
     if (const auto found = topology_.find(field.text)) {
       return *found;
     }
@@ -197,7 +197,7 @@ class FlowReader {
   const Topology& topology_;
   Diagnostics& diagnostics_;
   std::vector<VertexId> hosts_;
-  std::vector<Field> fields_;  // of the line being read
+  std::vector<CsvField> fields_;  // of the line being read
   std::array<std::size_t, kColumns> at_{};
   std::size_t columns_ = 0;
   bool has_header_ = false;

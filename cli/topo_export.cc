@@ -14,17 +14,17 @@
 namespace twinrun::cli {
 namespace {
 
-constexpr std::array<std::string_view, 2> kFormats = {"nccl-xml", "json"};
+constexpr std::array<std::string_view, 2> kExportFormats = {"nccl-xml", "json"};
 
-struct Options {
+struct ExportOptions {
   std::string topology;
   std::string to;
   std::string out = "-";
   bool force = false;
 };
 
-Output export_topology(Context& context, const Options& options) {
-  check_word("format to export to", options.to, kFormats);
+Output export_topology(Context& context, const ExportOptions& options) {
+  check_word("format to export to", options.to, kExportFormats);
   Diagnostics diagnostics;
   const TopologySpec spec = read_topology_spec(context, options.topology, diagnostics);
   diagnostics.throw_if_errors();
@@ -47,7 +47,7 @@ Output export_topology(Context& context, const Options& options) {
 }  // namespace
 
 Run add_topo_export(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExportOptions>();
   app.add_option("topology", options->topology, "a name, a file, - or an expression")
       ->required()
       ->type_name("TOPOLOGY");

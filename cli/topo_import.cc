@@ -16,9 +16,9 @@
 namespace twinrun::cli {
 namespace {
 
-constexpr std::array<std::string_view, 1> kFormats = {"nccl-xml"};
+constexpr std::array<std::string_view, 1> kImportFormats = {"nccl-xml"};
 
-struct Options {
+struct ImportCommand {
   std::string file;
   std::string from = "nccl-xml";
   std::string out = "-";
@@ -27,8 +27,8 @@ struct Options {
   ImportOptions import;
 };
 
-Output import_file(Context& context, Options options) {
-  check_word("format to import from", options.from, kFormats);
+Output import_file(Context& context, ImportCommand options) {
+  check_word("format to import from", options.from, kImportFormats);
   if (!options.nic_rate.empty()) {
     options.import.nic_rate = parse_bandwidth(options.nic_rate);
     if (!options.import.nic_rate) {
@@ -64,7 +64,7 @@ Output import_file(Context& context, Options options) {
 }  // namespace
 
 Run add_topo_import(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ImportCommand>();
   app.add_option("file", options->file, "the file to read, or - for standard input")
       ->required()
       ->type_name("FILE");

@@ -12,7 +12,7 @@
 namespace twinrun::cli {
 namespace {
 
-struct Options {
+struct PathsOptions {
   std::string topology;
   std::string from;
   std::string to;
@@ -66,7 +66,7 @@ std::string reason(
                            word(wires->path));
 }
 
-Output show_path(Context& context, const Options& options) {
+Output show_path(Context& context, const PathsOptions& options) {
   const Topology topology = load_topology(context, options.topology);
   const VertexId from = vertex_named(topology, options.from);
   const VertexId to = vertex_named(topology, options.to);
@@ -106,7 +106,7 @@ Output show_path(Context& context, const Options& options) {
 }  // namespace
 
 Run add_topo_paths(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PathsOptions>();
   app.add_option("topology", options->topology, "a name, a file, - or an expression")
       ->required()
       ->type_name("TOPOLOGY");

@@ -16,7 +16,7 @@
 namespace twinrun::cli {
 namespace {
 
-struct Options {
+struct ShowOptions {
   std::string topology;
   bool tree = false;
   bool matrix = false;
@@ -179,7 +179,7 @@ nlohmann::ordered_json totals_json(const Topology& topology,
   return json;
 }
 
-Output show(Context& context, const Options& options) {
+Output show(Context& context, const ShowOptions& options) {
   const Topology topology = load_topology(context, options.topology);
   const Totals totals = add_up(topology);
   const Bandwidth bisection = bisection_bandwidth(topology);
@@ -221,7 +221,7 @@ Output show(Context& context, const Options& options) {
 }  // namespace
 
 Run add_topo_show(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ShowOptions>();
   app.add_option("topology", options->topology, "a name, a file, - or an expression")
       ->required()
       ->type_name("TOPOLOGY");

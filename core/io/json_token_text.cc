@@ -13,14 +13,13 @@ namespace {
 
 constexpr std::size_t kLongestNumber = 400;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_plain(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
 }
 bool is_word(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' ||
-         c == '+' || c == '-';
+  return is_json_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+         c == '.' || c == '+' || c == '-';
 }
 
 void append_utf8(std::string& out, std::uint32_t code) {
@@ -52,7 +51,7 @@ NumberShape shape_of_number(std::string_view s) {
   std::size_t i = s.starts_with('-') ? 1 : 0;
   const auto digits = [&] {
     const std::size_t start = i;
-    while (i < s.size() && is_digit(s[i])) {
+    while (i < s.size() && is_json_digit(s[i])) {
       ++i;
     }
     return i - start;
@@ -173,7 +172,7 @@ std::uint32_t JsonTokens::read_hex4() {
       fail(here(), "a string is not closed");
     }
     const char c = *at_;
-    const int digit = is_digit(c)            ? c - '0'
+    const int digit = is_json_digit(c)       ? c - '0'
                       : c >= 'a' && c <= 'f' ? c - 'a' + 10
                       : c >= 'A' && c <= 'F' ? c - 'A' + 10
                                              : -1;

@@ -13,7 +13,6 @@ namespace {
 constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // Eight bytes at once, so that a gigabyte of blanks costs no more than reading it. Adding 0x7F to
 // the low seven bits of a byte sets its high bit unless the byte was zero, that is, equal to the
 // blank.
@@ -193,7 +192,7 @@ JsonToken JsonTokens::value() {
     read_string();
     return JsonToken::kString;
   }
-  if (c == '-' || is_digit(c)) {
+  if (c == '-' || is_json_digit(c)) {
     return read_number();
   }
   return read_word();

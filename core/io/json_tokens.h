@@ -12,6 +12,8 @@
 
 namespace twinrun {
 
+constexpr bool is_json_digit(char c) { return c >= '0' && c <= '9'; }
+
 // The text is not JSON; where, why, and what to do.
 class JsonSyntaxError : public std::runtime_error {
  public:

@@ -162,15 +162,15 @@ TEST(NcclModel, OtherCollectivesHaveTheirOwnFormulas) {
 
   // PAT with one GPU a node: 3/4 of the tree's 10 GB/s between 16 nodes.
   const ReferenceMachine& v100 = single_gpu_machines()[1];
-  const NcclCost& pat =
-      NcclModel(v100.system, v100.graphs).cost(CollectiveKind::kReduceScatter, kPat, kSimple);
+  const NcclModel one_gpu_a_node(v100.system, v100.graphs);
+  const NcclCost& pat = one_gpu_a_node.cost(CollectiveKind::kReduceScatter, kPat, kSimple);
   EXPECT_DOUBLE_EQ(pat.bandwidth_gbps, 7.5);
   EXPECT_DOUBLE_EQ(pat.latency_us, 8 + 4 * 14 / 3.5 + 2.8 * 16);
 
   // NVLS all-gather: 8 × min(40 · 0.85 · 7/8 · 7/8, 60) GB/s, not converted from bus bandwidth.
   const ReferenceMachine& h100 = nvls_machines()[0];
-  const NcclCost& nvls =
-      NcclModel(h100.system, h100.graphs).cost(CollectiveKind::kAllGather, kNvls, kSimple);
+  const NcclModel with_nvls(h100.system, h100.graphs);
+  const NcclCost& nvls = with_nvls.cost(CollectiveKind::kAllGather, kNvls, kSimple);
   EXPECT_DOUBLE_EQ(nvls.bandwidth_gbps, 8 * 40 * 0.85 * 7 / 8 * 7 / 8);
 }
 
