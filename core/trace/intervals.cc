@@ -1,0 +1,71 @@
+#include "core/trace/intervals.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace twinrun {
+
+Intervals united(std::vector<Interval> intervals) {
+  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
+    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+  });
+  Intervals out;
+  for (const Interval& interval : intervals) {
+    if (interval.end <= interval.begin) {
+      continue;
+    }
+    if (!out.empty() && interval.begin <= out.back().end) {
+      out.back().end = std::max(out.back().end, interval.end);
+    } else {
+      out.push_back(interval);
+    }
+  }
+  return out;
+}
+
+Intervals intersection(const Intervals& a, const Intervals& b) {
+  Intervals out;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const Time begin = std::max(a[i].begin, b[j].begin);
+    const Time end = std::min(a[i].end, b[j].end);
+    if (begin < end) {
+      out.push_back({begin, end});
+    }
+    if (a[i].end < b[j].end) {
+      ++i;
+    } else {
+      ++j;
+    }
+  }
+  return out;
+}
+
+Intervals difference(const Intervals& a, const Intervals& b) {
+  Intervals out;
+  std::size_t j = 0;
+  for (Interval rest : a) {
+    while (j < b.size() && b[j].end <= rest.begin) {
+      ++j;
+    }
+    for (std::size_t k = j; k < b.size() && b[k].begin < rest.end; ++k) {
+      if (rest.begin < b[k].begin) {
+        out.push_back({rest.begin, b[k].begin});
+      }
+      rest.begin = std::max(rest.begin, b[k].end);
+    }
+    if (rest.begin < rest.end) {
+      out.push_back(rest);
+    }
+  }
+  return out;
+}
+
+Time length(const Intervals& intervals) {
+  Time sum{};
+  for (const Interval& interval : intervals) {
+    sum = sum + (interval.end - interval.begin);
+  }
+  return sum;
+}
+
+}  // namespace twinrun
