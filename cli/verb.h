@@ -39,12 +39,14 @@ void check_word(std::string_view what,
                 const std::string& typed,
                 std::span<const std::string_view> words);
 
+Run add_collective(CLI::App& app);
 Run add_completion(CLI::App& app);
 Run add_doctor(CLI::App& app);
 Run add_explain(CLI::App& app);
 Run add_flows(CLI::App& app);
 Run add_plan(CLI::App& app);
 Run add_schema(CLI::App& app);
+Run add_simulate(CLI::App& app);
 Run add_topo(CLI::App& app);
 Run add_version(CLI::App& app);
 

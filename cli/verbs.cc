@@ -14,6 +14,10 @@ namespace twinrun::cli {
 namespace {
 
 constexpr std::array kVerbs = {
+    Verb{"simulate", "run a plan over a topology: how long, and why",
+         "twinrun simulate step.json --topology dgx-a100\n"
+         "twinrun simulate step.json --topology dgx1-v100 --slow gpu3=1.5 --format json",
+         add_simulate},
     Verb{"topo", "machines and networks: the catalogue, paths, matrices, import",
          "twinrun topo list\n"
          "twinrun topo show dgx-a100\n"
@@ -23,6 +27,11 @@ constexpr std::array kVerbs = {
          "twinrun plan validate step.json --topology dgx-a100\n"
          "twinrun plan show step.json",
          add_plan},
+    Verb{"collective", "nccl-tests, simulated: time and bandwidth by size",
+         "twinrun collective all_reduce --topology dgx-a100 -b 8 -e 8G\n"
+         "twinrun collective all_reduce --topology p3.2xlarge:nodes=8 -b 100MB --algorithm ps\n"
+         "twinrun collective send_recv --topology dgx1-v100 --ranks cpu0,gpu0 -b 1G",
+         add_collective},
     Verb{"flows", "transfers that share a network: when each ends",
          "twinrun flows transfers.csv --topology dgx-h100:nodes=16 --each\n"
          "twinrun flows list.csv --topology single-switch:hosts=64,bandwidth=12.5GB/s --window 16",

@@ -256,6 +256,8 @@ constexpr std::array kCodes = {
     DiagnosticCode{"W0601", "start times have no effect",
                    "With --window each flow starts when an earlier one ends, in the order of the "
                    "list."},
+    DiagnosticCode{"W0701", "an option has no effect",
+                   "The run would have been the same without it; the message says why."},
 };
 
 }  // namespace

@@ -138,8 +138,10 @@ std::span<const CollectiveAlgorithm> collective_algorithms() {
 }
 
 const CollectiveAlgorithm* find_collective_algorithm(std::string_view name) {
+  std::string dashed(name);
+  std::replace(dashed.begin(), dashed.end(), '_', '-');
   for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {
-    if (algorithm.name == name) {
+    if (algorithm.name == dashed) {
       return &algorithm;
     }
   }

@@ -38,7 +38,8 @@ struct CollectiveAlgorithm {
 };
 
 std::span<const CollectiveAlgorithm> collective_algorithms();
-const CollectiveAlgorithm* find_collective_algorithm(std::string_view name);  // null when unknown
+// By name, with - or _ between words; null when unknown.
+const CollectiveAlgorithm* find_collective_algorithm(std::string_view name);
 
 // Why the algorithm cannot do this, as a sentence; nothing when it can.
 std::optional<std::string> why_not(const CollectiveAlgorithm& algorithm,

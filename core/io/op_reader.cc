@@ -212,7 +212,7 @@ OpId OpReader::add_message(std::string_view id, StreamId stream, OpKind kind) {
 }
 
 OpId OpReader::add_collective(std::string_view id, StreamId stream) {
-  CollectiveSpec spec{};
+  CollectiveOpSpec spec{};
   fields_.require(kCollective);
   fields_.require(kGroup);
   const auto kind = fields_.word(kCollective, kCollectiveKindNames);

@@ -125,7 +125,9 @@ OpId PlanBuilder::add_recv(std::string_view id, StreamId stream, const MessageSp
   return add_message(id, stream, OpKind::kRecv, spec);
 }
 
-OpId PlanBuilder::add_collective(std::string_view id, StreamId stream, const CollectiveSpec& spec) {
+OpId PlanBuilder::add_collective(std::string_view id,
+                                 StreamId stream,
+                                 const CollectiveOpSpec& spec) {
   const std::uint32_t shape = intern(CollectiveShape{spec.kind, spec.dtype, spec.group, spec.root,
                                                      columns_.words.intern(spec.algorithm)});
   columns_.collective.push_back({spec.bytes, shape, no_id<InstanceId>()});

@@ -31,7 +31,7 @@ struct MessageSpec {
   std::int32_t tag = 0;
 };
 
-struct CollectiveSpec {
+struct CollectiveOpSpec {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   GroupId group = no_id<GroupId>();
   Bytes bytes = {};
@@ -70,7 +70,7 @@ class PlanBuilder {
   OpId add_copy(std::string_view id, StreamId stream, DeviceId to, Bytes bytes);
   OpId add_send(std::string_view id, StreamId stream, const MessageSpec& spec);
   OpId add_recv(std::string_view id, StreamId stream, const MessageSpec& spec);
-  OpId add_collective(std::string_view id, StreamId stream, const CollectiveSpec& spec);
+  OpId add_collective(std::string_view id, StreamId stream, const CollectiveOpSpec& spec);
   OpId add_host(std::string_view id, StreamId stream, std::optional<Time> duration);
   OpId add_marker(std::string_view id, StreamId stream);
 

@@ -1,0 +1,269 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+
+#include "cli/collective_sizes.h"
+#include "cli/rank_list.h"
+#include "cli/topology_input.h"
+#include "cli/verb.h"
+#include "core/collective/algorithms.h"
+#include "core/plan/plan_builder.h"
+#include "sim/simulate.h"
+
+// nccl-tests, simulated: one collective, many sizes.
+
+namespace twinrun::cli {
+namespace {
+
+constexpr std::array<std::string_view, 7> kCollectiveWords = {
+    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all", "send_recv"};
+constexpr std::size_t kSendRecv = 6;
+
+struct CollectiveOptions {
+  std::string collective;
+  std::string topology;
+  std::string ranks = "all";
+  std::string begin = "32M";
+  std::string end;
+  double factor = 2;
+  std::string algorithm = "auto";
+  std::string fidelity = "auto";
+  std::string dtype = "fp32";
+  std::uint32_t root = 0;
+  std::string servers;
+};
+
+struct SizeRow {
+  Bytes bytes{};
+  Time time{};
+  std::string algorithm;
+  std::string protocol;
+  std::string bottleneck;
+  std::string why;
+};
+
+template <std::size_t N>
+std::size_t place_of(const std::array<std::string_view, N>& words, std::string_view word) {
+  return static_cast<std::size_t>(std::find(words.begin(), words.end(), word) - words.begin());
+}
+
+// Bus bandwidth over algorithm bandwidth, as nccl-tests defines it: what the busiest link carries.
+double bus_factor(std::size_t collective, std::size_t ranks) {
+  const auto n = static_cast<double>(ranks);
+  switch (collective) {
+    case 0:
+      return 2 * (n - 1) / n;
+    case 1:
+    case 2:
+    case 5:
+      return (n - 1) / n;
+    default:
+      return 1;
+  }
+}
+
+std::vector<std::string_view> algorithm_words() {
+  std::vector<std::string_view> words = {"auto"};
+  for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {
+    words.push_back(algorithm.name);
+  }
+  return words;
+}
+
+// One collective over the ranks; for send_recv each rank copies to the next one, or the first of
+// two to the second.
+Plan plan_of(const CollectiveOptions& options,
+             const Topology& topology,
+             const std::vector<VertexId>& ranks,
+             Bytes bytes) {
+  PlanBuilder builder(options.collective);
+  std::vector<DeviceId> devices;
+  for (const VertexId rank : ranks) {
+    devices.push_back(builder.add_device(topology.name(rank)));
+  }
+  const std::size_t kind = place_of(kCollectiveWords, options.collective);
+  if (kind == kSendRecv) {
+    const std::size_t senders = ranks.size() == 2 ? 1 : ranks.size();
+    for (std::size_t i = 0; i < senders && ranks.size() > 1; ++i) {
+      builder.add_copy(fmt::format("copy@{}", i), builder.stream(devices[i], "copy"),
+                       devices[(i + 1) % devices.size()], bytes);
+    }
+    return std::move(builder).finish();
+  }
+  CollectiveOpSpec spec;
+  spec.kind = static_cast<CollectiveKind>(kind);
+  spec.group = builder.add_group("ranks", devices);
+  spec.bytes = bytes;
+  spec.algorithm = options.algorithm;
+  spec.dtype = static_cast<Dtype>(place_of(kDtypeNames, options.dtype));
+  spec.root = devices[options.root];
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    builder.add_collective(fmt::format("{}@{}", options.collective, i),
+                           builder.stream(devices[i], "comm"), spec);
+  }
+  return std::move(builder).finish();
+}
+
+std::string busiest_link(const Trace& trace) {
+  const auto busiest =
+      std::max_element(trace.links.begin(), trace.links.end(),
+                       [](const LinkUse& a, const LinkUse& b) { return a.busy_pct < b.busy_pct; });
+  return busiest == trace.links.end() || busiest->bytes == 0 ? "" : busiest->link;
+}
+
+SizeRow run_size(const CollectiveOptions& options,
+                 const Topology& topology,
+                 const std::vector<VertexId>& ranks,
+                 const sim::SimulationOptions& simulation,
+                 Bytes bytes) {
+  const Plan plan = plan_of(options, topology, ranks, bytes);
+  const sim::Simulation run = sim::simulate(plan, topology, simulation);
+  SizeRow row;
+  row.bytes = bytes;
+  row.time = run.trace.makespan;
+  if (!run.trace.collectives.empty()) {
+    row.algorithm = run.trace.collectives.front().algorithm;
+    row.protocol = run.trace.collectives.front().protocol;
+    row.bottleneck = run.trace.collectives.front().bottleneck;
+  }
+  if (row.bottleneck.empty()) {
+    row.bottleneck = busiest_link(run.trace);
+  }
+  row.why = run.fidelity.empty() ? "" : run.fidelity;
+  if (!run.why.empty()) {
+    row.why += ": " + run.why;
+  }
+  return row;
+}
+
+Cell rate_cell(double bytes, double seconds) {
+  return seconds > 0 && bytes > 0
+             ? Cell(bytes / seconds / 1e9, fmt::format("{:.2f}", bytes / seconds / 1e9))
+             : Cell();
+}
+
+Table size_table(const std::vector<SizeRow>& rows,
+                 const CollectiveOptions& options,
+                 std::size_t ranks) {
+  constexpr std::array<std::int64_t, kDtypeNames.size()> kSizes = {8, 4, 4, 2, 2, 1, 1};
+  const std::int64_t element = kSizes[place_of(kDtypeNames, options.dtype)];
+  const double factor = bus_factor(place_of(kCollectiveWords, options.collective), ranks);
+  Table table;
+  table.columns = {{"bytes", "size B", Align::kRight},
+                   {"count", "", Align::kRight},
+                   {"type"},
+                   {"time_s", "time us", Align::kRight},
+                   {"algbw_GBps", "algbw GB/s", Align::kRight},
+                   {"busbw_GBps", "busbw GB/s", Align::kRight},
+                   {"algorithm"},
+                   {"protocol"},
+                   {"bottleneck"}};
+  for (const SizeRow& row : rows) {
+    const double seconds = to_seconds(row.time);
+    const auto bytes = static_cast<double>(row.bytes.count);
+    const auto text = [](const std::string& word) { return word.empty() ? Cell() : Cell(word); };
+    table.rows.push_back({row.bytes.count, row.bytes.count / element, options.dtype,
+                          Cell(seconds, fmt::format("{:.2f}", seconds * 1e6)),
+                          rate_cell(bytes, seconds), rate_cell(bytes * factor, seconds),
+                          text(row.algorithm), text(row.protocol), text(row.bottleneck)});
+  }
+  return table;
+}
+
+Bytes size_argument(const char* flag, const std::string& text) {
+  const std::optional<Bytes> size = parse_size(text);
+  if (!size) {
+    throw UsageError(fmt::format("{} {}: not a size", flag, text),
+                     "write 8, 64K, 128M, 8G (powers of 1024), 25MB or 1GiB");
+  }
+  return *size;
+}
+
+void check_options(const CollectiveOptions& options) {
+  check_word("collective", options.collective, kCollectiveWords);
+  check_word("fidelity", options.fidelity, sim::kFidelityWords);
+  check_word("type", options.dtype, kDtypeNames);
+  std::string dashed = options.algorithm;
+  std::replace(dashed.begin(), dashed.end(), '_', '-');
+  check_word("algorithm", dashed, algorithm_words());
+}
+
+Output run_collective(Context& context, const CollectiveOptions& options) {
+  check_options(options);
+  const Bytes begin = size_argument("-b", options.begin);
+  const Bytes end = options.end.empty() ? begin : size_argument("-e", options.end);
+  if (end < begin) {
+    throw UsageError(fmt::format("-e {} is less than -b {}", options.end, options.begin));
+  }
+  const Topology topology = load_topology(context, options.topology);
+  const std::vector<VertexId> ranks = rank_list(topology, options.ranks);
+  if (options.root >= ranks.size()) {
+    throw UsageError(
+        fmt::format("--root {}: the ranks are 0 to {}", options.root, ranks.size() - 1));
+  }
+  sim::SimulationOptions simulation;
+  simulation.fidelity = static_cast<sim::Fidelity>(place_of(sim::kFidelityWords, options.fidelity));
+  if (!options.servers.empty()) {
+    simulation.servers = rank_list(topology, options.servers);
+  }
+  std::vector<SizeRow> rows;
+  for (const Bytes bytes : size_series(begin, end, options.factor)) {
+    rows.push_back(run_size(options, topology, ranks, simulation, bytes));
+  }
+  Output output;
+  output.rows_key = "rows";
+  output.json["collective"] = options.collective;
+  output.json["topology"] = topology.name();
+  output.json["ranks"] = ranks.size();
+  output.json["fidelity"] = rows.back().why;
+  output.text =
+      fmt::format("# {} over {} ranks of {} · type {} · algorithm {} · {}\n", options.collective,
+                  ranks.size(), topology.name(), options.dtype, options.algorithm,
+                  rows.back().why.empty() ? "nothing to send" : rows.back().why);
+  output.tables.push_back(size_table(rows, options, ranks.size()));
+  output.json["rows"] = to_json(output.tables.front());
+  return output;
+}
+
+}  // namespace
+
+Run add_collective(CLI::App& app) {
+  const auto options = std::make_shared<CollectiveOptions>();
+  app.add_option("collective", options->collective, "what to time")
+      ->required()
+      ->type_name("all_reduce|reduce_scatter|all_gather|broadcast|reduce|all_to_all|send_recv");
+  app.add_option("--topology", options->topology, "a name, a file or an expression")
+      ->required()
+      ->type_name("TOPOLOGY");
+  app.add_option("--ranks", options->ranks,
+                 "all, the first so many, or names: node0/gpu0,node1/gpu0")
+      ->type_name("RANKS");
+  app.add_option("-b,--begin", options->begin, "smallest size, such as 8, 64K, 1G (powers of 1024)")
+      ->type_name("BYTES");
+  app.add_option("-e,--end", options->end, "largest size; the smallest when left out")
+      ->type_name("BYTES");
+  app.add_option("-f,--factor", options->factor, "from each size to the next")
+      ->check(CLI::Range(1.0, 1e6))
+      ->type_name("FACTOR");
+  app.add_option("--algorithm", options->algorithm, "auto, or a name: ring, tree, ps, …")
+      ->type_name("ALGORITHM");
+  app.add_option("--fidelity", options->fidelity,
+                 "every message (stepwise), one transfer (pipelined), NCCL's model (nccl)")
+      ->type_name("auto|stepwise|pipelined|nccl");
+  app.add_option("--type", options->dtype, "of the elements")
+      ->type_name("fp32|fp16|bf16|fp64|int8");
+  app.add_option("--root", options->root, "rank that broadcasts or reduces")->type_name("RANK");
+  app.add_option("--servers", options->servers,
+                 "devices of their own for a parameter server: names, as for --ranks")
+      ->type_name("RANKS");
+  return [options](Context& context) { return run_collective(context, *options); };
+}
+
+}  // namespace twinrun::cli

@@ -1,0 +1,236 @@
+#include "cli/run_result.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/trace/critical_path.h"
+#include "core/trace/device_use.h"
+#include "core/trace/steps.h"
+
+namespace twinrun::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostPathEntries = 1000;
+
+std::string vertex_name(const RunFacts& facts, std::size_t device) {
+  return std::string(facts.plan.device_name(id_at<DeviceId>(device)));
+}
+
+Json devices_detail(const RunFacts& facts, const std::vector<DeviceUse>& use) {
+  Json out = Json::array();
+  for (std::size_t i = 0; i < use.size(); ++i) {
+    out.push_back({{"device", vertex_name(facts, i)},
+                   {"compute_s", to_seconds(use[i].compute)},
+                   {"communication_s", to_seconds(use[i].communication)},
+                   {"exposed_s", to_seconds(use[i].exposed)},
+                   {"idle_s", to_seconds(use[i].idle)}});
+  }
+  return out;
+}
+
+Json memory_json(const RunFacts& facts) {
+  Json out = Json::array();
+  for (std::size_t i = 0; i < facts.memory.size(); ++i) {
+    const sim::MemoryPeak& peak = facts.memory[i];
+    const auto vertex = facts.topology.find(vertex_name(facts, i));
+    const DeviceSpec* const spec = vertex ? facts.topology.device(*vertex) : nullptr;
+    const std::int64_t capacity = spec == nullptr ? 0 : spec->memory.count;
+    Json parts = Json::object();
+    for (std::size_t part = 0; part < peak.parts.size(); ++part) {
+      parts[std::string(kMemoryPartNames[part])] = peak.parts[part].count;
+    }
+    out.push_back(
+        {{"device", vertex_name(facts, i)},
+         {"peak_bytes", peak.peak.count},
+         {"capacity_bytes", capacity > 0 ? Json(capacity) : Json(nullptr)},
+         {"fits", capacity > 0 ? Json(peak.peak.count <= capacity) : Json(nullptr)},
+         {"at_op", peak.at_op == no_id<OpId>() ? Json(nullptr) : Json(facts.plan.id(peak.at_op))},
+         {"parts", parts}});
+  }
+  return out;
+}
+
+Json links_json(const Trace& trace) {
+  Json out = Json::array();
+  for (const LinkUse& link : trace.links) {
+    out.push_back({{"link", link.link},
+                   {"bytes", link.bytes},
+                   {"busy_pct", link.busy_pct},
+                   {"carried_nothing", link.bytes == 0}});
+  }
+  return out;
+}
+
+double bus_factor(CollectiveKind kind, double ranks) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return 2 * (ranks - 1) / ranks;
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kAllToAll:
+      return (ranks - 1) / ranks;
+    case CollectiveKind::kBroadcast:
+    case CollectiveKind::kReduce:
+    case CollectiveKind::kBarrier:
+      break;
+  }
+  return 1;
+}
+
+Json collective_json(const RunFacts& facts, const CollectiveRun& run) {
+  const auto ops = facts.plan.instance_ops(run.instance);
+  const OpId first = ops.front();
+  Time end{};
+  for (const OpId op : ops) {
+    end = std::max(end, facts.trace.ops[index_of(op)].end);
+  }
+  const double seconds = to_seconds(end - facts.trace.ops[index_of(first)].start);
+  const auto bytes = static_cast<double>(facts.plan.collective(first).bytes.count);
+  const CollectiveKind kind = facts.plan.shape(first).kind;
+  const double rate = seconds > 0 ? bytes / seconds / 1e9 : 0;
+  const auto known = [](const std::string& text) {
+    return text.empty() ? Json(nullptr) : Json(text);
+  };
+  const auto gbps = [&](double value) { return seconds > 0 ? Json(value) : Json(nullptr); };
+  return {{"op", facts.plan.match(first)},
+          {"kind", name_of(kind)},
+          {"algorithm", known(run.algorithm)},
+          {"protocol", known(run.protocol)},
+          {"ranks", ops.size()},
+          {"bytes", facts.plan.collective(first).bytes.count},
+          {"time_s", seconds},
+          {"algbw_GBps", gbps(rate)},
+          {"busbw_GBps", gbps(rate * bus_factor(kind, static_cast<double>(ops.size())))},
+          {"bottleneck", known(run.bottleneck)}};
+}
+
+Json path_json(const RunFacts& facts, const CriticalPath& path) {
+  Json out = Json::array();
+  const std::size_t first = path.ops.size() - std::min(path.ops.size(), kMostPathEntries);
+  for (std::size_t i = first; i < path.ops.size(); ++i) {
+    const OpId op = path.ops[i];
+    const OpTimes& times = facts.trace.ops[index_of(op)];
+    out.push_back({{"op", facts.plan.id(op)},
+                   {"device", facts.plan.device_name(facts.plan.device(op))},
+                   {"start_s", to_seconds(times.start)},
+                   {"end_s", to_seconds(times.end)},
+                   {"kind", name_of(facts.plan.kind(op))}});
+  }
+  return out;
+}
+
+// A step of the mean device: what it did adds up to the step.
+Json breakdown_json(const std::vector<DeviceUse>& use, double steps) {
+  double compute = 0;
+  double exposed = 0;
+  double host = 0;
+  double idle = 0;
+  for (const DeviceUse& device : use) {
+    compute += to_seconds(device.compute);
+    exposed += to_seconds(device.exposed);
+    host += to_seconds(device.host);
+    idle += to_seconds(device.idle);
+  }
+  const double per = static_cast<double>(std::max<std::size_t>(1, use.size())) * steps;
+  return {{"compute", compute / per},
+          {"recompute", 0.0},
+          {"exposed_communication", exposed / per},
+          {"bubble", 0.0},
+          {"imbalance", 0.0},
+          {"input_wait", 0.0},
+          {"server_wait", 0.0},
+          {"update", 0.0},
+          {"host", host / per},
+          {"idle", idle / per}};
+}
+
+void add_overlap(Json& json,
+                 const RunFacts& facts,
+                 const std::vector<DeviceUse>& use,
+                 double steps) {
+  double compute = 0;
+  double communication = 0;
+  double exposed = 0;
+  double worst_exposed = 0;
+  for (const DeviceUse& device : use) {
+    compute = std::max(compute, to_seconds(device.compute));
+    communication += to_seconds(device.communication);
+    exposed += to_seconds(device.exposed);
+    worst_exposed = std::max(worst_exposed, to_seconds(device.exposed));
+  }
+  const double t1 = compute / steps;
+  json["t1_s"] = t1;
+  const bool known = facts.communication_alone.has_value();
+  const double t2 = known ? to_seconds(*facts.communication_alone) / steps : 0;
+  json["t2_s"] = known ? Json(t2) : Json(nullptr);
+  json["max_t1_t2_s"] = known ? Json(std::max(t1, t2)) : Json(nullptr);
+  json["sum_t1_t2_s"] = known ? Json(t1 + t2) : Json(nullptr);
+  json["overlap_pct"] =
+      communication > 0 ? Json(100 * (communication - exposed) / communication) : Json(nullptr);
+  json["exposed_communication_s"] = worst_exposed / steps;
+}
+
+}  // namespace
+
+Json result_json(const RunFacts& facts) {
+  const std::vector<DeviceUse> use = device_use(facts.plan, facts.trace);
+  const std::vector<Time> steps = step_times(facts.plan, facts.trace);
+  const auto count = static_cast<double>(steps.size());
+  Json json;
+  json["schema"] = "twinrun/result/1";
+  json["source"] = facts.trace.source;
+  json["backend"] = facts.backend.empty() ? Json(nullptr) : Json(facts.backend);
+  json["name"] = facts.plan.text().name;
+  json["topology"] = facts.topology.name();
+  json["devices"] = facts.plan.device_count();
+  json["steps"] = steps.size();
+  json["makespan_s"] = to_seconds(facts.trace.makespan);
+  json["step_s"] = to_seconds(facts.trace.makespan) / count;
+  json["step_s_each"] = Json::array();
+  for (const Time step : steps) {
+    json["step_s_each"].push_back(to_seconds(step));
+  }
+  add_overlap(json, facts, use, count);
+  json["breakdown_s"] = breakdown_json(use, count);
+  json["memory"] = memory_json(facts);
+  json["devices_detail"] = devices_detail(facts, use);
+  json["links"] = links_json(facts.trace);
+  json["collectives"] = Json::array();
+  for (const CollectiveRun& run : facts.trace.collectives) {
+    json["collectives"].push_back(collective_json(facts, run));
+  }
+  const CriticalPath path = critical_path(facts.plan, facts.trace);
+  json["critical_path"] = path_json(facts, path);
+  json["critical_path_left_out"] = path.ops.size() - json["critical_path"].size();
+  const double whole = std::max(1e-12, to_seconds(facts.trace.makespan));
+  json["critical_path_share"] = {{"compute", to_seconds(path.compute) / whole},
+                                 {"communication", to_seconds(path.communication) / whole},
+                                 {"wait", to_seconds(path.wait) / whole}};
+  return json;
+}
+
+std::vector<std::string> memory_verdicts(const RunFacts& facts) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < facts.memory.size(); ++i) {
+    const sim::MemoryPeak& peak = facts.memory[i];
+    const auto vertex = facts.topology.find(vertex_name(facts, i));
+    const DeviceSpec* const spec = vertex ? facts.topology.device(*vertex) : nullptr;
+    if (spec == nullptr || spec->memory.count == 0 || peak.peak <= spec->memory) {
+      continue;
+    }
+    const auto largest = std::max_element(peak.parts.begin(), peak.parts.end());
+    out.push_back(
+        fmt::format("{} needs {} and has {}: {} too much, at {}; most of it is {} ({})",
+                    vertex_name(facts, i), to_text(peak.peak), to_text(spec->memory),
+                    to_text(Bytes{peak.peak.count - spec->memory.count}), facts.plan.id(peak.at_op),
+                    kMemoryPartNames[static_cast<std::size_t>(largest - peak.parts.begin())],
+                    to_text(*largest)));
+  }
+  return out;
+}
+
+}  // namespace twinrun::cli

@@ -1,0 +1,167 @@
+#include "sim/simulate.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+
+#include "cli/plan_input.h"
+#include "cli/run_result.h"
+#include "cli/topology_input.h"
+#include "cli/verb.h"
+
+namespace twinrun::cli {
+namespace {
+
+struct SimulateOptions {
+  PlanOptions input;
+  std::string fidelity = "auto";
+  std::uint64_t seed = 1;
+  std::string jitter = "none";
+  std::vector<std::string> slow;
+  bool allow_oom = false;
+};
+
+// Communication alone is a second run of the same plan; above this it is left out, and said so.
+constexpr std::size_t kMostOpsForSecondRun = 500'000;
+
+void add_slow(const std::string& text, const Topology& topology, sim::SimulationOptions& out) {
+  const std::size_t equals = text.find('=');
+  double factor = 0;
+  if (equals != std::string::npos) {
+    const char* const end = text.data() + text.size();
+    const auto [last, error] = std::from_chars(text.data() + equals + 1, end, factor);
+    factor = error == std::errc() && last == end ? factor : 0;
+  }
+  if (!(factor > 0 && factor < 1e6)) {
+    throw UsageError(fmt::format("--slow {}: not a device and a factor", text),
+                     "write --slow gpu3=1.5: compute on gpu3 takes 1.5 times as long");
+  }
+  const VertexId vertex = vertex_named(topology, text.substr(0, equals));
+  out.slowdown[topology.name(vertex)] = factor;
+}
+
+sim::SimulationOptions simulation_options(const SimulateOptions& options,
+                                          const Topology& topology) {
+  check_word("fidelity", options.fidelity, sim::kFidelityWords);
+  sim::SimulationOptions out;
+  out.fidelity = static_cast<sim::Fidelity>(
+      std::find(sim::kFidelityWords.begin(), sim::kFidelityWords.end(), options.fidelity) -
+      sim::kFidelityWords.begin());
+  const std::optional<sim::Noise> noise = sim::parse_noise(options.jitter);
+  if (!noise) {
+    throw UsageError(fmt::format("--jitter {}: not a distribution and a spread", options.jitter),
+                     "write none, uniform:0.1, lognormal:0.05 or exponential:0.02");
+  }
+  out.noise = *noise;
+  out.noise.seed = options.seed;
+  for (const std::string& slow : options.slow) {
+    add_slow(slow, topology, out);
+  }
+  return out;
+}
+
+// Options that can have changed nothing in this run.
+std::vector<std::string> idle_options(const SimulateOptions& options, const Plan& plan) {
+  std::vector<std::string> out;
+  const auto has_kind = [&](OpKind kind) {
+    for (std::size_t i = 0; i < plan.size(); ++i) {
+      if (plan.kind(id_at<OpId>(i)) == kind) {
+        return true;
+      }
+    }
+    return false;
+  };
+  if (options.seed != 1 && options.jitter == "none") {
+    out.emplace_back("--seed has no effect without --jitter");
+  }
+  if (options.fidelity != "auto" && !has_kind(OpKind::kCollective)) {
+    out.emplace_back("--fidelity has no effect: the plan has no collective");
+  }
+  if (!options.slow.empty() && !has_kind(OpKind::kCompute)) {
+    out.emplace_back("--slow has no effect: the plan has no compute");
+  }
+  return out;
+}
+
+nlohmann::ordered_json engine_json(const sim::Simulation& run, double wall_s) {
+  return {{"events", run.engine.events},
+          {"events_per_s", wall_s > 0 ? static_cast<double>(run.engine.events) / wall_s : 0},
+          {"wall_s", wall_s},
+          {"fidelity", run.fidelity.empty() ? "none" : run.fidelity},
+          {"why", run.why},
+          {"instants", run.engine.instants},
+          {"transfers", run.engine.transfers}};
+}
+
+Output run_simulate(Context& context, const SimulateOptions& options) {
+  PlanOptions input = options.input;
+  const Plan plan = load_plan(context, input);
+  const std::string topology_name = input.topology.empty() ? plan.text().topology : input.topology;
+  if (topology_name.empty()) {
+    throw UsageError("the plan names no topology", "add --topology, such as --topology dgx-a100");
+  }
+  const Topology topology = load_topology(context, topology_name);
+  const sim::SimulationOptions simulation = simulation_options(options, topology);
+  const auto begin = std::chrono::steady_clock::now();
+  const sim::Simulation run = sim::simulate(plan, topology, simulation);
+  const double wall_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  RunFacts facts{plan, topology, run.trace, run.memory};
+  if (plan.size() <= kMostOpsForSecondRun) {
+    sim::SimulationOptions alone = simulation;
+    alone.compute_scale = 0;
+    facts.communication_alone = sim::simulate(plan, topology, alone).trace.makespan;
+  }
+  Output output;
+  output.json = result_json(facts);
+  output.json["engine"] = engine_json(run, wall_s);
+  output.json["warnings"] = nlohmann::ordered_json::array();
+  Diagnostics diagnostics;
+  for (const std::string& idle : idle_options(options, plan)) {
+    diagnostics.warning("W0701", {options.input.plan, "", 0, false}, idle, "leave it out");
+    output.json["warnings"].push_back(
+        {{"code", "W0701"}, {"message", idle}, {"where", options.input.plan}});
+  }
+  context.report(diagnostics);
+  output.text = result_text(facts, output.json);
+  output.text += fmt::format("engine {} events in {:.3f} s · collectives {}\n", run.engine.events,
+                             wall_s, run.fidelity.empty() ? "none" : run.fidelity);
+  output.tables = result_tables(output.json);
+  const std::vector<std::string> verdicts = memory_verdicts(facts);
+  for (const std::string& verdict : verdicts) {
+    output.text += "does not fit: " + verdict + "\n";
+  }
+  if (!verdicts.empty() && !options.allow_oom) {
+    output.exit_code = kCannotRun;
+  }
+  return output;
+}
+
+}  // namespace
+
+Run add_simulate(CLI::App& app) {
+  const auto options = std::make_shared<SimulateOptions>();
+  add_plan_options(app, options->input);
+  app.add_option(
+         "--fidelity", options->fidelity,
+         "of collectives: every message (stepwise), one transfer (pipelined), NCCL's (nccl)")
+      ->type_name("auto|stepwise|pipelined|nccl");
+  app.add_option("--jitter", options->jitter,
+                 "how op times stray: none, uniform:0.1, lognormal:0.05, exponential:0.02")
+      ->type_name("LAW");
+  app.add_option("--seed", options->seed, "of the jitter")->type_name("N");
+  app.add_option("--slow", options->slow, "a straggler: gpu3=1.5; may be given several times")
+      ->type_name("DEVICE=FACTOR");
+  app.add_flag("--allow-oom", options->allow_oom,
+               "exit 0 though a device's memory does not suffice");
+  return [options](Context& context) { return run_simulate(context, *options); };
+}
+
+}  // namespace twinrun::cli

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "core/base/units.h"
+#include "core/plan/plan.h"
+#include "core/trace/trace.h"
+
+namespace twinrun {
+
+// Where a device's time went. compute and communication are times in which at least one such op
+// ran; exposed is communication without compute at the same time (HTA's definition of overlap
+// turned round); idle is what is left when neither nor a host op ran.
+struct DeviceUse {
+  Time compute{};
+  Time communication{};
+  Time exposed{};
+  Time host{};  // without compute and communication
+  Time idle{};
+};
+
+bool is_communication(OpKind kind);
+
+std::vector<DeviceUse> device_use(const Plan& plan, const Trace& trace);  // by DeviceId
+
+}  // namespace twinrun

@@ -1,0 +1,271 @@
+#include "sim/engine/engine.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/check.h"
+#include "core/base/diagnostics.h"
+#include "sim/net/max_min.h"
+
+namespace twinrun::sim {
+namespace {
+
+constexpr Time kNotYetReady{-1};
+
+// If every rank sent in every step of a ring; an upper bound for most algorithms.
+std::uint64_t messages_of(const Plan& plan) {
+  std::uint64_t messages = 0;
+  for (std::size_t i = 0; i < plan.instance_count(); ++i) {
+    const std::uint64_t ranks = plan.instance_ops(id_at<InstanceId>(i)).size();
+    messages += 2 * ranks * ranks;
+  }
+  return messages;
+}
+
+}  // namespace
+
+Engine::Engine(const Plan& plan, const Topology& topology, const SimulationOptions& options)
+    : plan_(plan),
+      topology_(topology),
+      options_(options),
+      graph_(plan),
+      routes_(topology),
+      methods_(topology, routes_),
+      network_(std::make_unique<MaxMin>(shared_links(topology))),
+      memory_(plan),
+      devices_(plan.device_count()),
+      missing_(plan.instance_count()),
+      times_(plan.size(), OpTimes{kNotYetReady, {}, kNotYetReady}),
+      method_(plan.instance_count(), nullptr),
+      link_bytes_(topology.link_count(), 0),
+      fidelity_(options.fidelity) {
+  place_devices();
+  count_waits();
+  if (fidelity_ == Fidelity::kAuto && messages_of(plan) > kMostStepwiseMessages) {
+    fidelity_ = Fidelity::kPipelined;
+  }
+}
+
+void Engine::place_devices() {
+  std::string missing;
+  for (std::size_t i = 0; i < plan_.device_count(); ++i) {
+    const std::string name(plan_.device_name(id_at<DeviceId>(i)));
+    const std::optional<VertexId> vertex = topology_.find(name);
+    if (!vertex) {
+      missing += (missing.empty() ? "" : ", ") + name;
+    }
+    vertex_.push_back(vertex.value_or(VertexId{}));
+    const auto slow = options_.slowdown.find(name);
+    slowdown_.push_back(slow == options_.slowdown.end() ? 1.0 : slow->second);
+  }
+  if (!missing.empty()) {
+    throw CannotRun(
+        fmt::format("the plan runs on {}, which {} does not have", missing, topology_.name()));
+  }
+}
+
+void Engine::count_waits() {
+  waits_.resize(plan_.size());
+  for (std::size_t i = 0; i < plan_.size(); ++i) {
+    waits_[i] += static_cast<std::uint32_t>(plan_.predecessors(id_at<OpId>(i)).size());
+    const OpId next = graph_.next_in_stream(id_at<OpId>(i));
+    if (next != no_id<OpId>()) {
+      ++waits_[index_of(next)];
+    }
+  }
+  for (std::size_t i = 0; i < plan_.instance_count(); ++i) {
+    missing_[i] = static_cast<std::uint32_t>(plan_.instance_ops(id_at<InstanceId>(i)).size());
+  }
+}
+
+Simulation Engine::run() {
+  for (std::size_t i = 0; i < plan_.size(); ++i) {
+    if (waits_[i] == 0) {
+      ready_.push_back(id_at<OpId>(i));
+    }
+  }
+  start_ready();
+  constexpr Time kNever{std::numeric_limits<std::int64_t>::max()};
+  while (true) {
+    const std::optional<Time> timer = timers_.next();
+    const std::optional<Time> transfer = network_->next_event();
+    if (!timer && !transfer) {
+      break;
+    }
+    run_instant(std::min(timer.value_or(kNever), transfer.value_or(kNever)));
+  }
+  check_all_ended();
+  return result();
+}
+
+// All ends of one date come first, then all starts; the network is solved once, when it is next
+// asked.
+void Engine::run_instant(Time now) {
+  counts_.instants += now > now_ ? 1U : 0U;
+  now_ = now;
+  handle_timers(now);
+  handle_transfers();
+  start_ready();
+}
+
+void Engine::handle_timers(Time now) {
+  while (timers_.next() == now) {
+    const Timers::Due due = timers_.take();
+    if (due.kind == Timers::Kind::kOp) {
+      finish(id_at<OpId>(due.subject));
+    } else if (due.version == devices_[due.subject].version()) {
+      computed_.clear();
+      devices_[due.subject].advance_to(now, computed_);
+      for (const OpId op : computed_) {
+        finish(op);
+      }
+      watch_device(due.subject);
+    }
+  }
+}
+
+void Engine::handle_transfers() {
+  arrived_.clear();
+  network_->advance_to(now_, arrived_);
+  for (const FlowId flow : arrived_) {
+    const Transit transit = transits_[index_of(flow)];
+    free_transits_.push_back(static_cast<std::uint32_t>(flow));
+    end_transfer(transit);
+  }
+}
+
+void Engine::start_ready() {
+  for (std::size_t i = 0; i < ready_.size(); ++i) {  // grows while what takes no time ends
+    become_ready(ready_[i]);
+  }
+  ready_.clear();
+}
+
+void Engine::become_ready(OpId op) {
+  times_[index_of(op)].ready = now_;
+  switch (plan_.kind(op)) {
+    case OpKind::kCollective: {
+      const InstanceId instance = plan_.collective(op).instance;
+      if (--missing_[index_of(instance)] == 0) {
+        start_collective(instance);
+      }
+      return;
+    }
+    case OpKind::kSend:
+    case OpKind::kRecv: {
+      const OpId partner = plan_.message(op).partner;
+      if (times_[index_of(partner)].ready != kNotYetReady) {
+        start_message(plan_.kind(op) == OpKind::kSend ? op : partner);
+      }
+      return;
+    }
+    case OpKind::kCompute:
+      return start_compute(op);
+    case OpKind::kCopy:
+      return start_copy(op);
+    case OpKind::kHost:
+    case OpKind::kMarker:
+      start_op(op);
+      return finish_after(op, with_noise(options_.noise, op, plan_.duration(op).value_or(Time{})));
+  }
+}
+
+void Engine::start_op(OpId op) {
+  times_[index_of(op)].start = now_;
+  ++running_;
+  memory_.apply(op, MemoryWhen::kStart, now_);
+}
+
+void Engine::finish_after(OpId op, Time duration) {
+  if (duration.ps == 0) {
+    finish(op);
+  } else {
+    timers_.set(now_ + duration, {Timers::Kind::kOp, static_cast<std::uint32_t>(op), 0});
+  }
+}
+
+void Engine::finish(OpId op) {
+  times_[index_of(op)].end = now_;
+  --running_;
+  ++ended_;
+  ++counts_.events;
+  memory_.apply(op, MemoryWhen::kEnd, now_);
+  for (const OpId successor : plan_.successors(op)) {
+    if (--waits_[index_of(successor)] == 0) {
+      ready_.push_back(successor);
+    }
+  }
+  const OpId next = graph_.next_in_stream(op);
+  if (next != no_id<OpId>() && --waits_[index_of(next)] == 0) {
+    ready_.push_back(next);
+  }
+}
+
+void Engine::check_all_ended() const {
+  if (ended_ == plan_.size()) {
+    return;
+  }
+  std::string names;
+  std::size_t waiting = 0;
+  for (std::size_t i = 0; i < plan_.size(); ++i) {
+    const auto op = id_at<OpId>(i);
+    if (times_[i].end == kNotYetReady && ++waiting <= 5) {
+      const char* const what = times_[i].ready == kNotYetReady ? "what comes before it"
+                               : times_[i].start == Time{}     ? "its partners"
+                                                               : "its end";
+      names += fmt::format("\n  {} waits for {}", plan_.id(op), what);
+    }
+  }
+  throw CannotRun(fmt::format("nothing can happen any more, and {} of {} ops have not ended:{}{}",
+                              waiting, plan_.size(), names, waiting > 5 ? "\n  …" : ""));
+}
+
+Simulation Engine::result() {
+  Simulation out;
+  out.trace.source = "simulated";
+  for (const OpTimes& op : times_) {
+    out.trace.makespan = std::max(out.trace.makespan, op.end);
+  }
+  const double seconds = to_seconds(out.trace.makespan);
+  for (std::size_t i = 0; i < link_bytes_.size(); ++i) {
+    const auto link = id_at<LinkId>(i);
+    const double capacity = topology_.bandwidth(link).bytes_per_s * seconds;
+    out.trace.links.push_back({topology_.link_name(link), link_bytes_[i],
+                               capacity > 0 ? 100 * link_bytes_[i] / capacity : 0});
+  }
+  for (std::size_t i = 0; i < method_.size(); ++i) {
+    CollectiveRun run;
+    run.instance = id_at<InstanceId>(i);
+    if (const CollectiveMethod* const method = method_[i]) {
+      run.algorithm = method->algorithm;
+      run.protocol = method->protocol;
+      run.channels = method->channels;
+      if (method->fluid.bottleneck != no_id<LinkId>()) {
+        run.bottleneck = topology_.link_name(method->fluid.bottleneck);
+      }
+    }
+    out.trace.collectives.push_back(std::move(run));
+  }
+  out.trace.ops = std::move(times_);
+  out.memory = memory_.peaks();
+  out.engine = counts_;
+  for (std::size_t i = 1; i < kFidelityWords.size(); ++i) {
+    const auto used = std::any_of(
+        method_by_shape_.begin(), method_by_shape_.end(),
+        [&](const auto& entry) { return static_cast<std::size_t>(entry.second.fidelity) == i; });
+    if (used) {
+      out.fidelity += (out.fidelity.empty() ? "" : ", ") + std::string(kFidelityWords[i]);
+    }
+  }
+  for (const auto& [key, method] : method_by_shape_) {
+    if (out.why.empty()) {
+      out.why = method.why;
+    }
+  }
+  return out;
+}
+
+}  // namespace twinrun::sim

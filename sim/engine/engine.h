@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/plan/plan.h"
+#include "core/plan/run_graph.h"
+#include "core/topology/topology.h"
+#include "sim/collective/method.h"
+#include "sim/engine/route_cache.h"
+#include "sim/engine/shared_device.h"
+#include "sim/engine/stepwise_run.h"
+#include "sim/engine/timers.h"
+#include "sim/memory_meter.h"
+#include "sim/net/flow_network.h"
+#include "sim/simulate.h"
+
+namespace twinrun::sim {
+
+// The loop: the next date of the timers and the network, all that happens then, what may start now.
+//
+//      timers ─┐                      ┌─> compute, host: timers
+//              ├─> ends ─> ready ops ─┼─> copies, messages: flows
+//     network ─┘      ^               └─> collectives: flows of steps, or one flow
+//                     └── at once ───────  what takes no time
+class Engine {
+ public:
+  Engine(const Plan& plan, const Topology& topology, const SimulationOptions& options);
+  Simulation run();
+
+ private:
+  // What a transfer belongs to.
+  enum class Owner : std::uint8_t { kCopy, kMessage, kFluid, kStep };
+  struct Transit {
+    Owner owner = Owner::kCopy;
+    std::uint32_t subject = 0;  // an op, an instance, or a stepwise run
+    std::uint32_t from = 0;     // of a step: participants
+    std::uint32_t to = 0;
+  };
+  // Collectives of one shape and size are done in one way.
+  struct MethodKey {
+    std::uint32_t shape = 0;
+    std::int64_t bytes = 0;
+    auto operator<=>(const MethodKey&) const = default;
+  };
+
+  void place_devices();
+  void count_waits();
+  void run_instant(Time now);
+  void handle_timers(Time now);
+  void handle_transfers();
+  void start_ready();
+  void become_ready(OpId op);
+  void start_op(OpId op);
+  void start_compute(OpId op);
+  void start_copy(OpId op);
+  void start_message(OpId send);
+  void start_collective(InstanceId instance);
+  void start_given(InstanceId instance);
+  void start_stepwise(InstanceId instance, const CollectiveMethod& method);
+  bool finish_uncontended(InstanceId instance, const CollectiveMethod& method);
+  void start_fluid(InstanceId instance, const FluidCollective& fluid);
+  void start_transfer(const Transit& transit, std::span<const LinkId> links, Bytes bytes);
+  void finish_after(OpId op, Time duration);
+  void finish(OpId op);
+  void finish_instance(InstanceId instance);
+  void end_transfer(const Transit& transit);
+  void enter_step(std::uint32_t run, std::uint32_t participant);
+  void end_step_message(const Transit& transit);
+  void watch_device(std::size_t device);
+  const CollectiveMethod& method_of(InstanceId instance);
+  [[nodiscard]] Time compute_time_of(OpId op) const;
+  [[nodiscard]] bool is_alone(InstanceId instance) const;
+  void check_all_ended() const;
+  Simulation result();
+
+  const Plan& plan_;
+  const Topology& topology_;
+  const SimulationOptions& options_;
+  RunGraph graph_;
+  RouteCache routes_;
+  CollectiveMethods methods_;
+  std::unique_ptr<FlowNetwork> network_;
+  Timers timers_;
+  MemoryMeter memory_;
+  Time now_{};
+
+  std::vector<VertexId> vertex_;        // by device of the plan
+  std::vector<double> slowdown_;        // by device
+  std::vector<SharedDevice> devices_;   // by device
+  std::vector<std::uint32_t> waits_;    // by op: ends that must come first
+  std::vector<std::uint32_t> missing_;  // by instance: ops that are not ready
+  std::vector<OpTimes> times_;          // by op
+  std::vector<OpId> ready_;             // in the order they became so
+  std::vector<Transit> transits_;       // by FlowId; places are used again
+  std::vector<std::uint32_t> free_transits_;
+  std::vector<StepwiseRun> stepwise_;  // places are used again
+  std::vector<std::uint32_t> free_stepwise_;
+  std::map<MethodKey, CollectiveMethod> method_by_shape_;
+  std::vector<const CollectiveMethod*> method_;  // by instance
+  std::vector<double> link_bytes_;               // by link
+  Fidelity fidelity_ = Fidelity::kAuto;          // for collectives that leave it open
+  std::size_t running_ = 0;                      // ops that started and have not ended
+  std::size_t ended_ = 0;
+  EngineCounts counts_;
+  std::vector<FlowId> arrived_;  // scratch
+  std::vector<OpId> computed_;   // scratch
+  StepTransfers transfers_;      // scratch
+};
+
+}  // namespace twinrun::sim

@@ -1,0 +1,108 @@
+#include <cmath>
+
+#include "core/base/check.h"
+#include "sim/engine/engine.h"
+
+// How the engine starts and ends ops that are not collectives.
+
+namespace twinrun::sim {
+
+Time Engine::compute_time_of(OpId op) const {
+  const std::size_t device = index_of(plan_.device(op));
+  Time time{};
+  if (const std::optional<Time> given = plan_.duration(op)) {
+    time = *given;
+  } else {
+    const DeviceSpec* const spec = topology_.device(vertex_[device]);
+    const ComputeOp& work = plan_.compute(op);
+    const double peak =
+        spec == nullptr ? 0 : spec->peak[static_cast<std::size_t>(work.dtype)].flop_per_s;
+    const double seconds = peak > 0 ? work.flops / peak : 0;
+    time = {static_cast<std::int64_t>(std::ceil(seconds * 1e12))};
+  }
+  const double factor = slowdown_[device] * options_.compute_scale;
+  if (factor != 1) {
+    time = {static_cast<std::int64_t>(static_cast<double>(time.ps) * factor + 0.5)};
+  }
+  return with_noise(options_.noise, op, time);
+}
+
+void Engine::start_compute(OpId op) {
+  start_op(op);
+  const Time work = compute_time_of(op);
+  if (work.ps == 0) {
+    return finish(op);
+  }
+  const std::size_t device = index_of(plan_.device(op));
+  devices_[device].start(op, work, now_);
+  watch_device(device);
+}
+
+void Engine::watch_device(std::size_t device) {
+  if (const std::optional<Time> end = devices_[device].next_end()) {
+    timers_.set(*end, {Timers::Kind::kDevice, static_cast<std::uint32_t>(device),
+                       devices_[device].version()});
+  }
+}
+
+void Engine::start_copy(OpId op) {
+  start_op(op);
+  const std::optional<Time> given = plan_.duration(op);
+  if (given || !options_.has_communication) {
+    return finish_after(op, given && options_.has_communication ? *given : Time{});
+  }
+  const CopyOp& copy = plan_.copy(op);
+  const CachedRoute& route =
+      routes_.find(vertex_[index_of(plan_.device(op))], vertex_[index_of(copy.to)]);
+  start_transfer({Owner::kCopy, static_cast<std::uint32_t>(op)}, routes_.links(route), copy.bytes);
+}
+
+void Engine::start_message(OpId send) {
+  const MessageOp& message = plan_.message(send);
+  start_op(send);
+  start_op(message.partner);
+  const std::optional<Time> given = plan_.duration(send);
+  if (given || !options_.has_communication) {
+    const Time time = given && options_.has_communication ? *given : Time{};
+    finish_after(send, time);
+    return finish_after(message.partner, time);
+  }
+  const CachedRoute& route =
+      routes_.find(vertex_[index_of(plan_.device(send))], vertex_[index_of(message.peer)]);
+  start_transfer({Owner::kMessage, static_cast<std::uint32_t>(send)}, routes_.links(route),
+                 message.bytes);
+}
+
+void Engine::start_transfer(const Transit& transit, std::span<const LinkId> links, Bytes bytes) {
+  if (free_transits_.empty()) {
+    free_transits_.push_back(static_cast<std::uint32_t>(transits_.size()));
+    transits_.emplace_back();
+  }
+  const std::uint32_t flow = free_transits_.back();
+  free_transits_.pop_back();
+  transits_[flow] = transit;
+  for (const LinkId link : links) {
+    link_bytes_[index_of(link)] += static_cast<double>(bytes.count);
+  }
+  ++counts_.transfers;
+  ++counts_.events;
+  network_->start(static_cast<FlowId>(flow), links, bytes, now_);
+}
+
+void Engine::end_transfer(const Transit& transit) {
+  switch (transit.owner) {
+    case Owner::kCopy:
+      return finish(id_at<OpId>(transit.subject));
+    case Owner::kMessage: {
+      const auto send = id_at<OpId>(transit.subject);
+      finish(send);
+      return finish(plan_.message(send).partner);
+    }
+    case Owner::kFluid:
+      return finish_instance(id_at<InstanceId>(transit.subject));
+    case Owner::kStep:
+      return end_step_message(transit);
+  }
+}
+
+}  // namespace twinrun::sim

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/plan/plan.h"
+#include "core/topology/topology.h"
+#include "core/trace/trace.h"
+#include "sim/collective/method.h"
+#include "sim/memory_meter.h"
+#include "sim/noise.h"
+
+namespace twinrun::sim {
+
+struct SimulationOptions {
+  Fidelity fidelity = Fidelity::kAuto;
+  Noise noise;
+  std::map<std::string, double> slowdown;  // device name → factor on its compute time
+  double compute_scale = 1;                // 0: as if compute took no time
+  bool has_communication = true;           // false: as if communication took no time
+  std::vector<VertexId> servers = {};      // for parameter servers in places of their own
+  std::uint32_t server_count = 0;
+};
+
+struct EngineCounts {
+  std::uint64_t events = 0;    // ops that ended and transfers that were made
+  std::uint64_t instants = 0;  // distinct dates at which something happened
+  std::uint64_t transfers = 0;
+  std::uint64_t uncontended = 0;  // collectives that needed no solver
+};
+
+struct Simulation {
+  Trace trace;
+  std::vector<MemoryPeak> memory;  // by device of the plan
+  EngineCounts engine;
+  std::string fidelity;  // "stepwise", …; "stepwise, pipelined" when both occurred
+  std::string why;       // of the fidelity, when it was chosen
+};
+
+// Runs a plan over a topology. A function: the same plan, topology and options give the same bytes.
+// The plan must be valid. Throws CannotRun when a device is not in the topology, two devices are
+// not connected, or ops wait for ever (naming them).
+Simulation simulate(const Plan& plan,
+                    const Topology& topology,
+                    const SimulationOptions& options = {});
+
+}  // namespace twinrun::sim
