@@ -16,11 +16,11 @@ namespace twinrun::sim {
 
 struct SimulationOptions {
   Fidelity fidelity = Fidelity::kAuto;
-  Noise noise;
-  std::map<std::string, double> slowdown;  // device name → factor on its compute time
-  double compute_scale = 1;                // 0: as if compute took no time
-  bool has_communication = true;           // false: as if communication took no time
-  std::vector<VertexId> servers = {};      // for parameter servers in places of their own
+  Noise noise = {};
+  std::map<std::string, double> slowdown = {};  // device name → factor on its compute time
+  double compute_scale = 1;                     // 0: as if compute took no time
+  bool has_communication = true;                // false: as if communication took no time
+  std::vector<VertexId> servers = {};           // for parameter servers in places of their own
   std::uint32_t server_count = 0;
 };
 

@@ -74,12 +74,11 @@ CriticalPath critical_path(const Plan& plan, const Trace& trace) {
     }
   }
   while (op != no_id<OpId>()) {
-    op = walk.last_ready(op);
     path.ops.push_back(op);
     const Time took = walk.end(op) - walk.start(op);
     Time& share = is_communication(plan.kind(op)) ? path.communication : path.compute;
     share = share + took;
-    const OpId before = walk.cause(op);
+    const OpId before = walk.cause(walk.last_ready(op));
     const Time since = before == no_id<OpId>() ? Time{} : walk.end(before);
     path.wait = path.wait + (walk.start(op) - since);
     op = before;

@@ -37,6 +37,9 @@ const CollectiveMethod& Engine::method_of(InstanceId instance) {
   request.servers = options_.servers;
   request.server_count = options_.server_count;
   entry->second = methods_.choose(request);
+  for (LinkId& link : entry->second.fluid.links) {  // the twin without latency
+    link = id_at<LinkId>(index_of(link) + topology_.link_count());
+  }
   return entry->second;
 }
 
@@ -83,6 +86,12 @@ void Engine::finish_instance(InstanceId instance) {
 }
 
 void Engine::start_fluid(InstanceId instance, const FluidCollective& fluid) {
+  timers_.set(now_ + fluid.latency,
+              {Timers::Kind::kCollective, static_cast<std::uint32_t>(instance), 0});
+}
+
+void Engine::move_fluid(InstanceId instance) {
+  const FluidCollective& fluid = method_[index_of(instance)]->fluid;
   start_transfer({Owner::kFluid, static_cast<std::uint32_t>(instance)}, fluid.links, fluid.bytes);
 }
 

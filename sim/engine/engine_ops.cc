@@ -82,7 +82,7 @@ void Engine::start_transfer(const Transit& transit, std::span<const LinkId> link
   free_transits_.pop_back();
   transits_[flow] = transit;
   for (const LinkId link : links) {
-    link_bytes_[index_of(link)] += static_cast<double>(bytes.count);
+    link_bytes_[index_of(link) % link_bytes_.size()] += static_cast<double>(bytes.count);
   }
   ++counts_.transfers;
   ++counts_.events;
