@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,8 +21,11 @@ struct SimulationOptions {
   std::map<std::string, double> slowdown = {};  // device name → factor on its compute time
   double compute_scale = 1;                     // 0: as if compute took no time
   bool has_communication = true;                // false: as if communication took no time
-  std::vector<VertexId> servers = {};           // for parameter servers in places of their own
+  double cores_per_node = 0;           // that the CPU devices of a machine share; 0: own ones
+  std::vector<VertexId> servers = {};  // for parameter servers in places of their own
   std::uint32_t server_count = 0;
+  std::function<void(std::uint64_t done, std::uint64_t of)> progress =
+      {};  // ops ended, now and then
 };
 
 struct EngineCounts {

@@ -47,13 +47,13 @@ Engine::Engine(const Plan& plan, const Topology& topology, const SimulationOptio
       methods_(topology, routes_),
       network_(std::make_unique<MaxMin>(links_twice(topology))),
       memory_(plan),
-      devices_(plan.device_count()),
       missing_(plan.instance_count()),
       times_(plan.size(), OpTimes{kNotYetReady, {}, kNotYetReady}),
       method_(plan.instance_count(), nullptr),
       link_bytes_(topology.link_count(), 0),
       fidelity_(options.fidelity) {
   place_devices();
+  place_processors();
   count_waits();
   if (fidelity_ == Fidelity::kAuto && messages_of(plan) > kMostStepwiseMessages) {
     fidelity_ = Fidelity::kPipelined;
@@ -78,6 +78,22 @@ void Engine::place_devices() {
   }
 }
 
+// Each device has a processor of its own, unless the CPUs of a machine are to share its cores.
+void Engine::place_processors() {
+  std::map<NodeId, std::uint32_t> of_node;
+  for (const VertexId vertex : vertex_) {
+    const bool shares = options_.cores_per_node > 0 && topology_.kind(vertex) == VertexKind::kCpu &&
+                        topology_.node_of(vertex) != no_id<NodeId>();
+    const auto fresh = static_cast<std::uint32_t>(processors_.size());
+    const std::uint32_t processor =
+        shares ? of_node.try_emplace(topology_.node_of(vertex), fresh).first->second : fresh;
+    if (processor == fresh) {
+      processors_.emplace_back(shares ? options_.cores_per_node : 1);
+    }
+    processor_.push_back(processor);
+  }
+}
+
 void Engine::count_waits() {
   waits_.resize(plan_.size());
   for (std::size_t i = 0; i < plan_.size(); ++i) {
@@ -99,6 +115,8 @@ Simulation Engine::run() {
     }
   }
   start_ready();
+  constexpr std::uint64_t kEventsPerReport = 1 << 16;
+  std::uint64_t next_report = kEventsPerReport;
   constexpr Time kNever{std::numeric_limits<std::int64_t>::max()};
   while (true) {
     const std::optional<Time> timer = timers_.next();
@@ -107,6 +125,10 @@ Simulation Engine::run() {
       break;
     }
     run_instant(std::min(timer.value_or(kNever), transfer.value_or(kNever)));
+    if (options_.progress && counts_.events >= next_report) {
+      next_report = counts_.events + kEventsPerReport;
+      options_.progress(ended_, plan_.size());
+    }
   }
   check_all_ended();
   return result();
@@ -129,13 +151,13 @@ void Engine::handle_timers(Time now) {
       finish(id_at<OpId>(due.subject));
     } else if (due.kind == Timers::Kind::kCollective) {
       move_fluid(id_at<InstanceId>(due.subject));
-    } else if (due.version == devices_[due.subject].version()) {
+    } else if (due.version == processors_[due.subject].version()) {
       computed_.clear();
-      devices_[due.subject].advance_to(now, computed_);
+      processors_[due.subject].advance_to(now, computed_);
       for (const OpId op : computed_) {
         finish(op);
       }
-      watch_device(due.subject);
+      watch_processor(due.subject);
     }
   }
 }

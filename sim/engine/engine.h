@@ -50,6 +50,7 @@ class Engine {
   };
 
   void place_devices();
+  void place_processors();
   void count_waits();
   void run_instant(Time now);
   void handle_timers(Time now);
@@ -73,7 +74,7 @@ class Engine {
   void end_transfer(const Transit& transit);
   void enter_step(std::uint32_t run, std::uint32_t participant);
   void end_step_message(const Transit& transit);
-  void watch_device(std::size_t device);
+  void watch_processor(std::uint32_t processor);
   const CollectiveMethod& method_of(InstanceId instance);
   [[nodiscard]] Time compute_time_of(OpId op) const;
   [[nodiscard]] bool is_alone(InstanceId instance) const;
@@ -91,9 +92,10 @@ class Engine {
   MemoryMeter memory_;
   Time now_{};
 
-  std::vector<VertexId> vertex_;        // by device of the plan
-  std::vector<double> slowdown_;        // by device
-  std::vector<SharedDevice> devices_;   // by device
+  std::vector<VertexId> vertex_;          // by device of the plan
+  std::vector<double> slowdown_;          // by device
+  std::vector<std::uint32_t> processor_;  // by device
+  std::vector<SharedDevice> processors_;
   std::vector<std::uint32_t> waits_;    // by op: ends that must come first
   std::vector<std::uint32_t> missing_;  // by instance: ops that are not ready
   std::vector<OpTimes> times_;          // by op

@@ -33,15 +33,15 @@ void Engine::start_compute(OpId op) {
   if (work.ps == 0) {
     return finish(op);
   }
-  const std::size_t device = index_of(plan_.device(op));
-  devices_[device].start(op, work, now_);
-  watch_device(device);
+  const std::uint32_t processor = processor_[index_of(plan_.device(op))];
+  processors_[processor].start(op, work, now_);
+  watch_processor(processor);
 }
 
-void Engine::watch_device(std::size_t device) {
-  if (const std::optional<Time> end = devices_[device].next_end()) {
-    timers_.set(*end, {Timers::Kind::kDevice, static_cast<std::uint32_t>(device),
-                       devices_[device].version()});
+void Engine::watch_processor(std::uint32_t processor) {
+  const SharedDevice& device = processors_[processor];
+  if (const std::optional<Time> end = device.next_end()) {
+    timers_.set(*end, {Timers::Kind::kDevice, processor, device.version()});
   }
 }
 

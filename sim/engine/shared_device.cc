@@ -16,7 +16,8 @@ constexpr double kNothingPs = 1e-3;
 }  // namespace
 
 double SharedDevice::speed() const {
-  return std::max(kLeastShareLeft, 1 - taken_) / static_cast<double>(running_.size());
+  const double each = std::min(1.0, cores_ / static_cast<double>(running_.size()));
+  return std::max(kLeastShareLeft, 1 - taken_) * each;
 }
 
 void SharedDevice::pass(Time now) {

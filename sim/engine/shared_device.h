@@ -9,11 +9,12 @@
 
 namespace twinrun::sim {
 
-// A processor whose running kernels share it: n kernels of several streams each advance at 1/n, and
-// all of them slower by the share that communication kernels hold meanwhile. One alone takes
-// exactly its own time.
+// A processor whose running kernels share it: n kernels on c cores each advance at c/n when there
+// are more kernels than cores (a GPU counts as one core), and all of them slower by the share that
+// communication kernels hold meanwhile. One alone takes exactly its own time.
 class SharedDevice {
  public:
+  explicit SharedDevice(double cores = 1) : cores_(cores) {}
   void start(OpId op, Time work, Time now);
   // The share of the processor that communication takes from now on, 0 … 1.
   void set_taken(double share, Time now);
@@ -32,6 +33,7 @@ class SharedDevice {
   void pass(Time now);
   [[nodiscard]] double speed() const;
 
+  double cores_;
   std::vector<Running> running_;
   double taken_ = 0;
   Time since_{};

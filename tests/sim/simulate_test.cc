@@ -171,6 +171,22 @@ TEST_F(TwoHosts, KernelsOfTwoStreamsShareTheDevice) {
   EXPECT_EQ(trace.ops[index_of(longer)].end, microseconds(7));
 }
 
+// Four devices of a machine with two cores: each kernel runs at half speed.
+TEST(Simulate, CpuDevicesShareTheCoresOfTheirMachine) {
+  PlanBuilder builder;
+  for (int i = 0; i < 4; ++i) {
+    const DeviceId device = builder.add_device(fmt::format("cpu{}", i));
+    const OpId op = builder.add_compute(fmt::format("work@{}", i), builder.stream(device, "c"), {});
+    builder.set_duration(op, microseconds(6));
+  }
+  const Plan plan = std::move(builder).finish();
+  const Topology topology = topology_of("cpu:devices=4");
+  EXPECT_EQ(simulate(plan, topology).trace.makespan, microseconds(6));
+  SimulationOptions two_cores;
+  two_cores.cores_per_node = 2;
+  EXPECT_EQ(simulate(plan, topology, two_cores).trace.makespan, microseconds(12));
+}
+
 TEST_F(TwoHosts, AMessageGoesWhenBothAreThere) {
   const OpId late = work("late", builder_.stream(b_, "compute"), microseconds(10));
   const OpId send =
