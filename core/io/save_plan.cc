@@ -1,16 +1,10 @@
 #include "core/io/save_plan.h"
 
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
 #include <iterator>
-#include <system_error>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include "core/base/diagnostics.h"
 #include "core/io/json_document.h"
 
 namespace twinrun {
@@ -281,21 +275,6 @@ void PlanWriter::write_after(OpId op) {
   out_ += ']';
 }
 
-[[noreturn]] void fail_to_write(const std::string& path) {
-  throw std::system_error(errno, std::generic_category(), "cannot write " + path);
-}
-
-void write_to(std::FILE* file, const Plan& plan, const std::string& path) {
-  save_plan(plan, [&](std::string_view chunk) {
-    if (std::fwrite(chunk.data(), 1, chunk.size(), file) != chunk.size()) {
-      fail_to_write(path);
-    }
-  });
-  if (std::fflush(file) != 0) {
-    fail_to_write(path);
-  }
-}
-
 }  // namespace
 
 void save_plan(const Plan& plan, const WriteChunk& write) { PlanWriter(plan, write).run(); }
@@ -307,27 +286,7 @@ std::string plan_to_json(const Plan& plan) {
 }
 
 void save_plan_file(const Plan& plan, const std::string& path, bool force) {
-  if (path == "-") {
-    write_to(stdout, plan, "standard output");
-    return;
-  }
-  if (!force && std::filesystem::exists(path)) {
-    throw UsageError(fmt::format("{} exists already", path), "add --force to replace it");
-  }
-  const std::string temporary = fmt::format("{}.tmp{}", path, ::getpid());
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  if (file == nullptr) {
-    fail_to_write(path);
-  }
-  try {
-    write_to(file, plan, path);
-  } catch (...) {
-    std::fclose(file);
-    std::remove(temporary.c_str());
-    throw;
-  }
-  std::fclose(file);
-  std::filesystem::rename(temporary, path);
+  write_file_in_pieces(path, force, [&](const WriteChunk& write) { save_plan(plan, write); });
 }
 
 }  // namespace twinrun

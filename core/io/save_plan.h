@@ -1,15 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <string>
-#include <string_view>
 
+#include "core/io/source.h"
 #include "core/plan/plan.h"
 
 namespace twinrun {
-
-// Takes the next piece of a file.
-using WriteChunk = std::function<void(std::string_view)>;
 
 // Writes a plan file, one op a line, keys in one order, defaults left out, in pieces of about 64
 // KB. Reading it back gives the same plan, and writing that the same bytes.

@@ -93,20 +93,37 @@ std::string read_whole(const std::string& name, ByteStream& stream) {
   return text;
 }
 
-void write_all(const std::string& path, std::string_view content) {
+using WriteContent = std::function<void(const WriteChunk&)>;
+
+void write_all(std::FILE* file, const std::string& path, const WriteContent& write_content) {
+  const auto fail = [&] {
+    throw std::system_error(errno, std::generic_category(), "cannot write " + path);
+  };
+  write_content([&](std::string_view chunk) {
+    if (std::fwrite(chunk.data(), 1, chunk.size(), file) != chunk.size()) {
+      fail();
+    }
+  });
+  if (std::fflush(file) != 0) {
+    fail();
+  }
+}
+
+void write_all(const std::string& path, const WriteContent& write_content) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
   if (file == nullptr) {
     throw std::system_error(errno, std::generic_category(), "cannot write " + path);
   }
-  const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size();
-  const bool closed = std::fclose(file) == 0;
-  if (!written || !closed) {
-    const int code = errno;
+  try {
+    write_all(file, path, write_content);
+  } catch (...) {
+    std::fclose(file);
     if (std::filesystem::is_regular_file(path)) {
       std::remove(path.c_str());
     }
-    throw std::system_error(code, std::generic_category(), "cannot write " + path);
+    throw;
   }
+  std::fclose(file);
 }
 
 }  // namespace
@@ -177,8 +194,12 @@ std::unique_ptr<ByteStream> Source::open_unwatched() const {
 }
 
 void write_file(const std::string& path, std::string_view content, bool force) {
+  write_file_in_pieces(path, force, [&](const WriteChunk& write) { write(content); });
+}
+
+void write_file_in_pieces(const std::string& path, bool force, const WriteContent& write_content) {
   if (path == "-") {
-    std::fwrite(content.data(), 1, content.size(), stdout);
+    write_all(stdout, "standard output", write_content);
     return;
   }
   const auto status = std::filesystem::status(path);
@@ -187,14 +208,14 @@ void write_file(const std::string& path, std::string_view content, bool force) {
   }
   const bool exists = std::filesystem::exists(status);
   if (exists && !std::filesystem::is_regular_file(status)) {
-    write_all(path, content);  // renaming over /dev/null would replace the device
+    write_all(path, write_content);  // renaming over /dev/null would replace the device
     return;
   }
   if (exists && !force) {
     throw UsageError(fmt::format("{} exists already", path), "add --force to replace it");
   }
   const std::string temporary = fmt::format("{}.tmp{}", path, ::getpid());
-  write_all(temporary, content);
+  write_all(temporary, write_content);
   std::error_code failed;
   std::filesystem::rename(temporary, path, failed);
   if (failed) {

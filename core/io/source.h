@@ -45,9 +45,16 @@ class Source {
   std::shared_ptr<const std::string> text_;  // shared: a Source is copied freely, its text is not
 };
 
+// Takes the next piece of a file.
+using WriteChunk = std::function<void(std::string_view)>;
+
 // Writes to a temporary name beside the target and renames: a reader sees the old file or the new
 // one, never half of one. "-" writes to standard output, and what is not a plain file (/dev/null, a
 // pipe) is written to as it is. Refuses to replace a file unless force is set.
 void write_file(const std::string& path, std::string_view content, bool force);
+// The same for what is made piece by piece.
+void write_file_in_pieces(const std::string& path,
+                          bool force,
+                          const std::function<void(const WriteChunk&)>& write_content);
 
 }  // namespace twinrun

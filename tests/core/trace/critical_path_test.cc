@@ -102,8 +102,8 @@ TEST(Trace, ObeysThePlanAndAddsUp) {
 }
 
 TEST(Steps, AreReadFromTheIds) {
-  EXPECT_EQ(step_of("step3/backward/layer1@rank0"), 3U);
-  EXPECT_EQ(step_of("step12/x"), 12U);
+  EXPECT_EQ(step_of("step3/backward/layer1@rank0"), 3);
+  EXPECT_EQ(step_of("step12/x"), 12);
   EXPECT_FALSE(step_of("step/x"));
   EXPECT_FALSE(step_of("step3"));
   EXPECT_FALSE(step_of("backward@gpu0"));
