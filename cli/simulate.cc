@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 
 #include "cli/plan_input.h"
+#include "cli/progress.h"
+#include "cli/run_folder.h"
 #include "cli/run_result.h"
 #include "cli/topology_input.h"
 #include "cli/verb.h"
@@ -25,7 +27,9 @@ struct SimulateOptions {
   std::uint64_t seed = 1;
   std::string jitter = "none";
   std::vector<std::string> slow;
+  double cores = 0;
   bool allow_oom = false;
+  RunFiles files;
 };
 
 // Communication alone is a second run of the same plan; above this it is left out, and said so.
@@ -61,6 +65,7 @@ sim::SimulationOptions simulation_options(const SimulateOptions& options,
   }
   out.noise = *noise;
   out.noise.seed = options.seed;
+  out.cores_per_node = options.cores;
   for (const std::string& slow : options.slow) {
     add_slow(slow, topology, out);
   }
@@ -100,36 +105,59 @@ nlohmann::ordered_json engine_json(const sim::Simulation& run, double wall_s) {
           {"transfers", run.engine.transfers}};
 }
 
-Output run_simulate(Context& context, const SimulateOptions& options) {
-  PlanOptions input = options.input;
-  const Plan plan = load_plan(context, input);
-  const std::string topology_name = input.topology.empty() ? plan.text().topology : input.topology;
-  if (topology_name.empty()) {
+struct Inputs {
+  Plan plan;
+  TopologySpec spec;
+  Topology topology;
+};
+
+Inputs read_inputs(Context& context, const PlanOptions& input) {
+  Plan plan = load_plan(context, input);
+  const std::string name = input.topology.empty() ? plan.text().topology : input.topology;
+  if (name.empty()) {
     throw UsageError("the plan names no topology", "add --topology, such as --topology dgx-a100");
   }
-  const Topology topology = load_topology(context, topology_name);
-  const sim::SimulationOptions simulation = simulation_options(options, topology);
+  Diagnostics diagnostics;
+  TopologySpec spec = read_topology_spec(context, name, diagnostics);
+  return {std::move(plan), std::move(spec), load_topology(context, name)};
+}
+
+void warn_of_idle_options(Context& context,
+                          const SimulateOptions& options,
+                          const Plan& plan,
+                          nlohmann::ordered_json& json) {
+  json["warnings"] = nlohmann::ordered_json::array();
+  Diagnostics diagnostics;
+  for (const std::string& idle : idle_options(options, plan)) {
+    diagnostics.warning("W0701", {options.input.plan, "", 0, false}, idle, "leave it out");
+    json["warnings"].push_back(
+        {{"code", "W0701"}, {"message", idle}, {"where", options.input.plan}});
+  }
+  context.report(diagnostics);
+}
+
+Output run_simulate(Context& context, const SimulateOptions& options) {
+  const Inputs inputs = read_inputs(context, options.input);
+  const Plan& plan = inputs.plan;
+  sim::SimulationOptions simulation = simulation_options(options, inputs.topology);
+  Progress progress(context, "simulating " + options.input.plan);
+  simulation.progress = [&](std::uint64_t done, std::uint64_t of) {
+    progress.update(static_cast<std::int64_t>(done), static_cast<std::int64_t>(of));
+  };
   const auto begin = std::chrono::steady_clock::now();
-  const sim::Simulation run = sim::simulate(plan, topology, simulation);
+  const sim::Simulation run = sim::simulate(plan, inputs.topology, simulation);
   const double wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  RunFacts facts{plan, topology, run.trace, run.memory};
+  RunFacts facts{plan, inputs.topology, run.trace, run.memory};
   if (plan.size() <= kMostOpsForSecondRun) {
     sim::SimulationOptions alone = simulation;
     alone.compute_scale = 0;
-    facts.communication_alone = sim::simulate(plan, topology, alone).trace.makespan;
+    facts.communication_alone = sim::simulate(plan, inputs.topology, alone).trace.makespan;
   }
   Output output;
   output.json = result_json(facts);
   output.json["engine"] = engine_json(run, wall_s);
-  output.json["warnings"] = nlohmann::ordered_json::array();
-  Diagnostics diagnostics;
-  for (const std::string& idle : idle_options(options, plan)) {
-    diagnostics.warning("W0701", {options.input.plan, "", 0, false}, idle, "leave it out");
-    output.json["warnings"].push_back(
-        {{"code", "W0701"}, {"message", idle}, {"where", options.input.plan}});
-  }
-  context.report(diagnostics);
+  warn_of_idle_options(context, options, plan, output.json);
   output.text = result_text(facts, output.json);
   output.text += fmt::format("engine {} events in {:.3f} s · collectives {}\n", run.engine.events,
                              wall_s, run.fidelity.empty() ? "none" : run.fidelity);
@@ -140,6 +168,10 @@ Output run_simulate(Context& context, const SimulateOptions& options) {
   }
   if (!verdicts.empty() && !options.allow_oom) {
     output.exit_code = kCannotRun;
+  }
+  for (const std::string& line :
+       write_run_files(options.files, plan, inputs.spec, run.trace, output.json)) {
+    context.say(line);
   }
   return output;
 }
@@ -159,6 +191,11 @@ Run add_simulate(CLI::App& app) {
   app.add_option("--seed", options->seed, "of the jitter")->type_name("N");
   app.add_option("--slow", options->slow, "a straggler: gpu3=1.5; may be given several times")
       ->type_name("DEVICE=FACTOR");
+  app.add_option("--cores", options->cores,
+                 "cores that the CPU devices of a machine share; each has its own when left out")
+      ->check(CLI::Range(0.0, 1e6))
+      ->type_name("N");
+  add_run_file_options(app, options->files);
   app.add_flag("--allow-oom", options->allow_oom,
                "exit 0 though a device's memory does not suffice");
   return [options](Context& context) { return run_simulate(context, *options); };

@@ -38,7 +38,7 @@ inline ExampleRun two_steps() {
   const OpId f0 = b.add_compute("step0/forward@gpu0", b.stream(gpu0, "compute"), {.flops = 3e9});
   b.add_memory_effect(f0, {MemoryPart::kParameters, {1000}, MemoryWhen::kStart});
   b.add_memory_effect(f0, {MemoryPart::kActivations, {500}, MemoryWhen::kEnd});
-  const CollectiveSpec reduce = {.group = group, .bytes = {4000}};
+  const CollectiveOpSpec reduce = {.group = group, .bytes = {4000}};
   b.add_collective("step0/grads@gpu0", b.stream(gpu0, "nccl"), reduce);
   b.add_collective("step0/grads@gpu1", b.stream(gpu1, "nccl"), reduce);
   b.add_send("step0/act@gpu0", b.stream(gpu0, "pp"), {gpu1, {2000}});
