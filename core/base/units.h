@@ -38,8 +38,8 @@ constexpr Time microseconds(
     double us) {  // to the nearest picosecond; std::llround is not constexpr
   return {static_cast<std::int64_t>(us * 1e6 + (us < 0 ? -0.5 : 0.5))};
 }
-constexpr double to_seconds(Time t) { return static_cast<double>(t.ps) * 1e-12; }
-constexpr double to_microseconds(Time t) { return static_cast<double>(t.ps) * 1e-6; }
+constexpr double to_seconds(Time t) { return static_cast<double>(t.ps) / 1e12; }
+constexpr double to_microseconds(Time t) { return static_cast<double>(t.ps) / 1e6; }
 
 // Text to quantity: "1.5us", "80GiB", "25GB/s" or "200Gb/s", "312TFLOP/s". Nothing when the text is
 // not a finite number >= 0 with a unit of that quantity, or is out of range.

@@ -1,0 +1,92 @@
+"""twinrun collective: nccl-tests, simulated."""
+
+import json
+import math
+import os
+import subprocess
+import unittest
+
+PROGRAM = os.environ["TWINRUN"]
+
+
+def collective(*options):
+    return subprocess.run([PROGRAM, "collective", *options], capture_output=True, text=True, timeout=60)
+
+
+def rows(*options):
+    result = collective(*options, "--format", "json")
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)["rows"]
+
+
+def switch(hosts):
+    return f"single-switch:hosts={hosts},bandwidth=12.5GB/s,latency=1us"
+
+
+class Collective(unittest.TestCase):
+    def test_a_stepwise_ring_is_its_closed_form(self):
+        for ranks in (8, 64, 256):
+            row, = rows("all_reduce", "--topology", switch(ranks), "-b", "100000000", "--algorithm", "ring",
+                        "--fidelity", "stepwise")
+            chunk = math.ceil(25e6 / ranks) * 4
+            self.assertAlmostEqual(row["time_s"] / (2 * (ranks - 1) * (2e-6 + chunk / 12.5e9)), 1, delta=1e-9)
+            self.assertEqual((row["bytes"], row["count"], row["type"]), (100000000, 25000000, "fp32"))
+            self.assertAlmostEqual(row["algbw_GBps"], 0.1 / row["time_s"], delta=1e-9)
+            self.assertAlmostEqual(row["busbw_GBps"], 2 * (ranks - 1) / ranks * 0.1 / row["time_s"], delta=1e-9)
+            self.assertEqual(row["algorithm"], "ring")
+            self.assertIn("->", row["bottleneck"])
+
+    def test_a_server_in_a_place_of_its_own(self):
+        row, = rows("all_reduce", "--topology", switch(9), "--ranks", "8", "-b", "100000000", "--algorithm", "ps",
+                    "--servers", "node8/cpu0", "--fidelity", "stepwise")
+        self.assertAlmostEqual(row["time_s"], 2 * (2e-6 + 8 * 1e8 / 12.5e9), delta=1e-12)
+        self.assertIn("node8", row["bottleneck"])
+
+    def test_sizes_go_up_by_the_factor(self):
+        sizes = [row["bytes"] for row in rows("all_reduce", "--topology", switch(4), "-b", "8", "-e", "1K", "-f", "4")]
+        self.assertEqual(sizes, [8, 32, 128, 512])
+
+    def test_a_copy(self):
+        row, = rows("send_recv", "--topology", switch(2), "--ranks", "node0/cpu0,node1/cpu0", "-b", "125000")
+        self.assertAlmostEqual(row["time_s"], 12e-6, delta=1e-15)
+
+    def test_nothing_takes_no_time_and_has_no_rate(self):
+        for options in (("-b", "0"), ("-b", "1M", "--ranks", "1")):
+            row, = rows("all_reduce", "--topology", switch(4), *options)
+            self.assertEqual(row["time_s"], 0)
+            self.assertIsNone(row["algbw_GBps"])
+
+    def test_every_algorithm_and_kind_gives_finite_numbers(self):
+        for kind in ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all", "send_recv"):
+            for fidelity in ("auto", "stepwise", "pipelined"):
+                for row in rows(kind, "--topology", "dgx1-v100", "-b", "8", "-e", "64M", "-f", "64", "--fidelity", fidelity):
+                    self.assertGreater(row["time_s"], 0)
+                    self.assertTrue(math.isfinite(row["busbw_GBps"]))
+
+    def test_mistakes(self):
+        for options, code, words in [
+            (("all_reduce", "--topology", switch(4), "-b", "8Q"), 2, "powers of 1024"),
+            (("all_reduce", "--topology", switch(4), "-b", "8K", "-e", "1K"), 2, "less than"),
+            (("all_reduce", "--topology", switch(4), "--ranks", "5"), 2, "has 4 devices"),
+            (("all_reduce", "--topology", switch(4), "--ranks", "0"), 2, "has 4 devices"),
+            (("all_reduce", "--topology", switch(4), "--ranks", "node0/cpu0,node0/cpu0"), 2, "twice"),
+            (("all_reduce", "--topology", switch(4), "--ranks", "node0/cpu9"), 2, "did you mean"),
+            (("all_reduce", "--topology", switch(4), "--algorithm", "rign"), 2, "ring"),
+            (("all_reduec", "--topology", switch(4)), 2, "all_reduce"),
+            (("all_to_all", "--topology", switch(4), "--algorithm", "ring"), 4, "not all_to_all"),
+            (("broadcast", "--topology", switch(4), "--root", "4"), 2, "0 to 3"),
+            (("all_reduce", "--topology", switch(4), "-b", "9000P"), 2, "powers of 1024"),
+        ]:
+            with self.subTest(options):
+                result = collective(*options)
+                self.assertEqual(result.returncode, code, result.stderr)
+                self.assertIn(words, result.stderr)
+
+    def test_two_to_the_sixty_bytes(self):
+        result = collective("all_reduce", "--topology", switch(4), "-b", str(1 << 60), "--format", "json")
+        self.assertIn(result.returncode, (0, 4), result.stderr)
+        self.assertNotIn("nan", result.stdout.lower())
+
+
+if __name__ == "__main__":
+    unittest.main()
