@@ -123,6 +123,18 @@ constexpr std::array kCodes = {
     DiagnosticCode{"E0324", "there is no such device",
                    "Parts name devices from \"devices\" of the same file or from the catalogue "
                    "(topologies/devices.json). The help line names the nearest known one."},
+    DiagnosticCode{"E0331", "a share of the peak cannot be",
+                   "\"efficiency\" says which share of \"peak\" a device reaches: greater than 0, "
+                   "about 0.5 to 0.95 for large matrix products. Up to 2 is accepted, with a "
+                   "warning above 1."},
+    DiagnosticCode{"E0332", "a list that says nothing",
+                   "An empty \"efficiency\" or \"kernels\" would have no effect. Leave the key out "
+                   "to use the built-in model."},
+    DiagnosticCode{"E0333", "two points of an efficiency curve meet",
+                   "For one kind and dtype a curve has one share at each number of FLOPs."},
+    DiagnosticCode{"E0334", "a measured kernel is given twice",
+                   "A GEMM of one shape and dtype has one time on a device; keep the better "
+                   "measurement."},
     DiagnosticCode{"E0401", "a dependency cycle",
                    "The ops wait for each other through \"after\", so none of them can ever start. "
                    "The message lists one way round: each op comes before the next, the last "
@@ -252,6 +264,9 @@ constexpr std::array kCodes = {
     DiagnosticCode{"W0312", "NCCL will apply another P2P rule",
                    "NCCL derives how far GPUs talk directly from the CPU and the number of GPUs; "
                    "set NCCL_P2P_LEVEL to the class that the topology says."},
+    DiagnosticCode{"W0331", "a share of the peak is above 1",
+                   "A device can beat its peak on paper when it runs at a higher clock, or when an "
+                   "algorithm such as Winograd's saves FLOPs. More often the peak is too low."},
     DiagnosticCode{"W0401", "the plan has no ops", "Nothing will happen when it runs."},
     DiagnosticCode{"W0601", "start times have no effect",
                    "With --window each flow starts when an earlier one ends, in the order of the "

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/io/device_speed.h"
 #include "core/io/json_object.h"
 #include "core/io/load_topology.h"
 #include "core/topology/fabric.h"
@@ -89,6 +90,8 @@ DeviceSpec read_device(JsonValue value, Diagnostics& diagnostics) {
   device.memory = object.bytes("memory").value_or(Bytes{});
   device.memory_bandwidth = object.bandwidth("memory_bandwidth").value_or(Bandwidth{});
   device.launch_overhead = object.time("launch_overhead").value_or(Time{});
+  device.efficiency = read_efficiency(object);
+  device.kernels = read_measured_kernels(object);
   device.rate = object.bandwidth("rate").value_or(Bandwidth{});
   device.latency = object.time("latency").value_or(Time{});
   device.price_per_hour = object.number("price_per_hour").value_or(0);

@@ -122,6 +122,41 @@ void put_patterns(Json& json, const char* key, const std::vector<std::string>& p
   json[key] = patterns.size() == 1 ? Json(patterns.front()) : Json(patterns);
 }
 
+Json saved(const EfficiencyPoint& point) {
+  Json json = Json::object();
+  put(json, "kind", point.kind);
+  if (point.dtype) {
+    json["dtype"] = name_of(*point.dtype);
+  }
+  put_number(json, "flops", point.flops);
+  put_number(json, "fraction", point.fraction);
+  return json;
+}
+
+Json saved(const MeasuredKernel& kernel) {
+  Json json{{"m", kernel.m}, {"n", kernel.n}, {"k", kernel.k}};
+  if (kernel.dtype != Dtype::kFp32) {
+    json["dtype"] = name_of(kernel.dtype);
+  }
+  put(json, "time", kernel.time);
+  return json;
+}
+
+template <class Entry>
+Json saved_all(const std::vector<Entry>& entries);
+
+void put_speed(Json& json, const DeviceSpec& device) {
+  const auto& points = device.efficiency;
+  if (points.size() == 1 && points.front().flops == 0) {
+    put_number(json, "efficiency", points.front().fraction);
+  } else if (!points.empty()) {
+    json["efficiency"] = saved_all(points);
+  }
+  if (!device.kernels.empty()) {
+    json["kernels"] = saved_all(device.kernels);
+  }
+}
+
 Json saved(const DeviceSpec& device) {
   Json json;
   json["kind"] = word(device.kind);
@@ -139,6 +174,7 @@ Json saved(const DeviceSpec& device) {
   put(json, "memory", device.memory);
   put(json, "memory_bandwidth", device.memory_bandwidth);
   put(json, "launch_overhead", device.launch_overhead);
+  put_speed(json, device);
   if (device.rate != Bandwidth{}) {
     json["rate"] = in_bits(device.rate);
   }

@@ -17,6 +17,26 @@ namespace twinrun {
 // to millions of links. Each entry remembers its place, so that a mistake found during expansion is
 // reported where it was written.
 
+// A point of a device's own efficiency curve: the share of its peak that ops of so many FLOPs
+// reach. Between points the share is linear in the logarithm of FLOPs, outside of them level.
+struct EfficiencyPoint {
+  std::string kind;            // of a plan's kernel: gemm, forward, …; "" for any
+  std::optional<Dtype> dtype;  // none: any
+  double flops = 0;            // 0 when one share holds for all
+  double fraction = 1;
+  bool operator==(const EfficiencyPoint&) const = default;
+};
+
+// A GEMM (m × k) · (k × n) whose time on the device is known; it wins over any model.
+struct MeasuredKernel {
+  std::uint32_t m = 0;
+  std::uint32_t n = 0;
+  std::uint32_t k = 0;
+  Dtype dtype = Dtype::kFp32;
+  Time time{};  // with its launch
+  bool operator==(const MeasuredKernel&) const = default;
+};
+
 // What a kind of device can do; shared by all vertices that name it.
 struct DeviceSpec {
   std::string name;  // "a100-sxm4-40gb"
@@ -29,6 +49,8 @@ struct DeviceSpec {
   Bytes memory{};
   Bandwidth memory_bandwidth{};
   Time launch_overhead{};
+  std::vector<EfficiencyPoint> efficiency;  // empty: core/compute's own curves
+  std::vector<MeasuredKernel> kernels;
   Bandwidth rate{};  // NIC: one port, one direction
   Time latency{};    // NIC: added to every message that passes it
   double price_per_hour = 0;

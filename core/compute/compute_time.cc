@@ -1,0 +1,219 @@
+#include "core/compute/compute_time.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "core/compute/efficiency.h"
+
+namespace twinrun {
+namespace {
+
+constexpr std::array<double, kDtypeNames.size()> kDtypeBytes = {8, 4, 4, 2, 2, 1, 1};
+
+double peak_of(const DeviceSpec& device, Dtype dtype) {
+  return device.peak[static_cast<std::size_t>(dtype)].flop_per_s;
+}
+
+bool has_shape(const Kernel* kernel) {
+  return kernel != nullptr && kernel->kind == KernelKind::kGemm;
+}
+
+// What the op asks of the device.
+struct Work {
+  double flops = 0;
+  double bytes = 0;
+  double smallest_dim = 0;  // 0: not known
+};
+
+Work work_of(const ComputeOp& op, const Kernel* kernel) {
+  Work work{op.flops, static_cast<double>(op.bytes.count), 0};
+  if (!has_shape(kernel)) {
+    return work;
+  }
+  const double m = kernel->m;
+  const double n = kernel->n;
+  const double k = kernel->k;
+  work.smallest_dim = std::min({m, n, k});
+  if (work.flops == 0 && work.bytes == 0) {
+    work.flops = 2 * m * n * k;
+    work.bytes = kDtypeBytes[static_cast<std::size_t>(op.dtype)] * (m * k + k * n + m * n);
+  }
+  return work;
+}
+
+Time saturated(double seconds) {
+  const double ps = std::ceil(seconds * 1e12);
+  constexpr auto kLongest = std::numeric_limits<std::int64_t>::max();
+  return {ps < static_cast<double>(kLongest) ? static_cast<std::int64_t>(ps) : kLongest};
+}
+
+std::optional<double> measured_s(const DeviceSpec& device, const Kernel* kernel, Dtype dtype) {
+  if (!has_shape(kernel)) {
+    return std::nullopt;
+  }
+  for (const MeasuredKernel& one : device.kernels) {
+    if (one.m == kernel->m && one.n == kernel->n && one.k == kernel->k && one.dtype == dtype) {
+      return to_seconds(one.time);
+    }
+  }
+  return std::nullopt;
+}
+
+// How well a point of the device's own curve fits: 3 for the very kind and format, down to 0 for
+// any of both; less than 0 when it is about another.
+int fit_of(const EfficiencyPoint& point, std::string_view kind, Dtype dtype) {
+  if ((!point.kind.empty() && point.kind != kind) || (point.dtype && *point.dtype != dtype)) {
+    return -1;
+  }
+  return (point.kind.empty() ? 0 : 2) + (point.dtype ? 1 : 0);
+}
+
+// Between the two nearest points on a logarithmic scale of FLOPs; level outside of them.
+double between(const EfficiencyPoint& below, const EfficiencyPoint& above, double flops) {
+  if (below.flops <= 0 || above.flops <= below.flops) {
+    return above.fraction;
+  }
+  const double way = std::log(flops / below.flops) / std::log(above.flops / below.flops);
+  return below.fraction + way * (above.fraction - below.fraction);
+}
+
+// The device's own curve; nothing when it has none that fits. Only the points that fit best count.
+std::optional<double> own_efficiency(const DeviceSpec& device,
+                                     const Kernel* kernel,
+                                     Dtype dtype,
+                                     double flops) {
+  const std::string_view kind =
+      kernel != nullptr ? kKernelKindNames[static_cast<std::size_t>(kernel->kind)] : "";
+  int best = 0;
+  bool any = false;
+  for (const EfficiencyPoint& point : device.efficiency) {
+    any = any || fit_of(point, kind, dtype) >= 0;
+    best = std::max(best, fit_of(point, kind, dtype));
+  }
+  if (!any) {
+    return std::nullopt;
+  }
+  const EfficiencyPoint* below = nullptr;
+  const EfficiencyPoint* above = nullptr;
+  for (const EfficiencyPoint& point : device.efficiency) {
+    if (fit_of(point, kind, dtype) != best) {
+      continue;
+    }
+    if (point.flops <= flops && (below == nullptr || point.flops > below->flops)) {
+      below = &point;
+    } else if (point.flops > flops && (above == nullptr || point.flops < above->flops)) {
+      above = &point;
+    }
+  }
+  if (below == nullptr) {
+    return above->fraction;
+  }
+  return above == nullptr ? below->fraction : between(*below, *above, flops);
+}
+
+double compute_seconds(const DeviceSpec& device,
+                       const Work& work,
+                       const Kernel* kernel,
+                       Dtype dtype,
+                       double compute_scale) {
+  const double at_peak = work.flops / (peak_of(device, dtype) * compute_scale);
+  if (const auto own = own_efficiency(device, kernel, dtype, work.flops)) {
+    return at_peak / *own;
+  }
+  const auto kind = has_shape(kernel) ? EfficiencyKind::kGemm : EfficiencyKind::kLayer;
+  const EfficiencyRow& row = efficiency_row(device, kind, dtype);
+  return at_peak / efficiency_at(row.curve, at_peak, work.smallest_dim);
+}
+
+}  // namespace
+
+Dtype computed_dtype(const DeviceSpec& device, Dtype wanted) {
+  // Each before those that hold all its values.
+  constexpr std::array kEight = {Dtype::kFp16, Dtype::kBf16, Dtype::kTf32, Dtype::kFp32,
+                                 Dtype::kFp64};
+  const auto wider =
+      std::span<const Dtype>(kEight).subspan(wanted == Dtype::kFp8 || wanted == Dtype::kInt8    ? 0
+                                             : wanted == Dtype::kFp16 || wanted == Dtype::kBf16 ? 2
+                                             : wanted == Dtype::kTf32                           ? 3
+                                                                      : 4);
+  if (peak_of(device, wanted) > 0) {
+    return wanted;
+  }
+  for (const Dtype dtype : wider) {
+    if (peak_of(device, dtype) > 0) {
+      return dtype;
+    }
+  }
+  for (std::size_t i = 0; i < device.peak.size(); ++i) {
+    if (device.peak[i].flop_per_s > 0) {
+      return static_cast<Dtype>(i);
+    }
+  }
+  return wanted;
+}
+
+ComputeTime compute_time(const DeviceSpec& device,
+                         const ComputeOp& op,
+                         const Kernel* kernel,
+                         const ComputeScales& scales) {
+  const Work work = work_of(op, kernel);
+  ComputeTime result;
+  result.dtype = computed_dtype(device, op.dtype);
+  const double peak = peak_of(device, result.dtype) * scales.compute;
+  const auto measured = measured_s(device, kernel, op.dtype);
+  double seconds = 0;
+  if (measured) {
+    seconds = *measured / scales.compute;
+    result.bound = ComputeBound::kMeasured;
+  } else {
+    const double memory_rate =
+        device.memory_bandwidth.bytes_per_s * scales.memory_bandwidth * kMemoryEfficiency;
+    const bool knows_peak = peak_of(device, result.dtype) > 0;
+    const bool knows_memory = device.memory_bandwidth.bytes_per_s > 0;
+    const double compute = work.flops > 0 && knows_peak
+                               ? compute_seconds(device, work, kernel, result.dtype, scales.compute)
+                               : 0;
+    const double memory = work.bytes > 0 && knows_memory ? work.bytes / memory_rate : 0;
+    const double launch = to_seconds(device.launch_overhead);
+    const double roof = std::max(compute, memory);
+    seconds = roof + launch;
+    result.bound = roof <= launch      ? ComputeBound::kLaunch
+                   : compute >= memory ? ComputeBound::kCompute
+                                       : ComputeBound::kMemory;
+    if (work.flops > 0 && !knows_peak) {
+      result.note = ComputeNote::kNoPeak;
+    } else if (work.flops > 0 && result.dtype != op.dtype) {
+      result.note = ComputeNote::kOtherDtype;
+    } else if (work.bytes > 0 && !knows_memory) {
+      result.note = ComputeNote::kNoMemoryBandwidth;
+    }
+  }
+  result.time = saturated(seconds);
+  if (work.flops > 0 && peak > 0 && seconds > 0) {
+    result.efficiency = work.flops / (peak * seconds);
+  }
+  return result;
+}
+
+std::string note_text(const DeviceSpec& device, Dtype wanted, const ComputeTime& result) {
+  switch (result.note) {
+    case ComputeNote::kNone:
+      return "";
+    case ComputeNote::kOtherDtype:
+      return fmt::format("{} has no {}: computed in {}", device.name, name_of(wanted),
+                         name_of(result.dtype));
+    case ComputeNote::kNoPeak:
+      return fmt::format("{} has no \"peak\": its FLOPs take no time", device.name);
+    case ComputeNote::kNoMemoryBandwidth:
+      return fmt::format("{} has no \"memory_bandwidth\": its memory traffic takes no time",
+                         device.name);
+  }
+  return "";
+}
+
+}  // namespace twinrun

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/dtype.h"
+#include "core/base/units.h"
+#include "core/plan/op.h"
+#include "core/topology/spec.h"
+
+namespace twinrun {
+
+// What an op spends its time on.
+enum class ComputeBound : std::uint8_t { kLaunch, kMemory, kCompute, kMeasured };
+inline constexpr std::array<std::string_view, 4> kComputeBoundNames = {"launch", "memory",
+                                                                       "compute", "measured"};
+
+// Of one instance of a device: 0.8 for a GPU that runs at 80 %.
+struct ComputeScales {
+  double compute = 1;
+  double memory_bandwidth = 1;
+};
+
+// What the model had to assume.
+enum class ComputeNote : std::uint8_t {
+  kNone,
+  kOtherDtype,         // the device lacks the format and computes in another
+  kNoPeak,             // no peak is known, so the FLOPs take no time
+  kNoMemoryBandwidth,  // none is known, so the bytes take no time
+};
+
+struct ComputeTime {
+  Time time{};
+  ComputeBound bound = ComputeBound::kLaunch;
+  double efficiency = 0;       // FLOPs over time, as a share of the peak; 0 without FLOPs or peak
+  Dtype dtype = Dtype::kFp32;  // computed in
+  ComputeNote note = ComputeNote::kNone;
+};
+
+// The roofline with an efficiency that depends on kind, format and size:
+//
+//   max(FLOPs / (peak · efficiency), bytes / (memory bandwidth · 0.85)) + launch overhead
+//
+// The efficiency is the device's own curve when it has one that fits, else that of efficiency.h. A
+// GEMM whose time the device's table knows takes that time and nothing else. A GEMM that says
+// neither FLOPs nor bytes has 2·m·n·k and each matrix once. Never ends early (rounded up to a
+// picosecond) and never overflows: what takes longer than 106 days takes the largest Time.
+ComputeTime compute_time(const DeviceSpec& device,
+                         const ComputeOp& op,
+                         const Kernel* kernel,
+                         const ComputeScales& scales = {});
+
+// The format a device computes in when asked for one: that one, else the narrowest that holds all
+// its values (fp16 and bf16 become fp32), else whatever it has. Itself when the device has none.
+Dtype computed_dtype(const DeviceSpec& device, Dtype wanted);
+
+// "v100 has no bf16: computed in fp32"; "" when there is nothing to say.
+std::string note_text(const DeviceSpec& device, Dtype wanted, const ComputeTime& result);
+
+}  // namespace twinrun
