@@ -90,8 +90,12 @@ struct NcclSystem {
   NcclCpu cpu = NcclCpu::kIntel;
   bool has_nvswitch = false;
   bool has_collnet = false;
+  bool network_in_order = true;  // bytes of a message arrive in order
   bool operator==(const NcclSystem&) const = default;
 };
+
+// Depth of a binary tree over the nodes.
+int nccl_tree_levels(int nodes);
 
 // Every channel of the search becomes two that run, or four (3.2); at most 64.
 int nccl_compute_channels(const NcclSearchGraph& ring, const NcclSystem& system);

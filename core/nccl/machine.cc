@@ -212,9 +212,11 @@ class NcclMachine::Reader {
       double sum = 0;
       for (const std::uint32_t member : nic.members) {
         sum += network_gbps(member);
-        const DeviceSpec* spec = device(member);
-        machine_.nic_latency_us_ = std::max(
-            machine_.nic_latency_us_, spec != nullptr ? 2 * to_microseconds(spec->latency) : 0);
+        if (const DeviceSpec* spec = device(member)) {
+          machine_.nic_latency_us_ =
+              std::max(machine_.nic_latency_us_, 2 * to_microseconds(spec->latency));
+          machine_.network_in_order_ = machine_.network_in_order_ && spec->in_order;
+        }
       }
       machine_.capacities_.insert(machine_.capacities_.end(), {sum, sum});
     }

@@ -70,6 +70,7 @@ class NcclMachine {
   // Between a GPU and the NVSwitch, of the slowest GPU; 0 unless all hang on one.
   [[nodiscard]] double nvswitch_gbps() const { return nvswitch_gbps_; }
   [[nodiscard]] double nic_latency_us() const { return nic_latency_us_; }  // both ends together
+  [[nodiscard]] bool network_in_order() const { return network_in_order_; }
   [[nodiscard]] NcclCpu cpu() const { return cpu_; }
 
  private:
@@ -86,6 +87,7 @@ class NcclMachine {
   int max_sm_ = 0;
   double nvswitch_gbps_ = 0;
   double nic_latency_us_ = 0;
+  bool network_in_order_ = true;
   NcclCpu cpu_ = NcclCpu::kOther;
 };
 

@@ -191,6 +191,7 @@ class WholeSearch {
       system.sm = std::min(system.sm, machine.machine.sm());
       system.max_sm = std::max(system.max_sm, machine.machine.max_sm());
       system.cpu = system.cpu == machine.machine.cpu() ? system.cpu : NcclCpu::kMixed;
+      system.network_in_order = system.network_in_order && machine.machine.network_in_order();
       system.has_nvswitch = system.has_nvswitch && machine.machine.on_nvswitch();
       NcclSearchGraphs& all = result_.graphs;
       all.ring = least(all.ring, machine.graphs.ring);
