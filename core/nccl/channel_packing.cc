@@ -151,8 +151,8 @@ class Packing {
       repeat(channel_);
     }
     const std::optional<NcclChannel> twin = mirrored(channel_);
-    const bool with_twin = !done() && static_cast<int>(chosen_.size()) < bound_ && twin &&
-                           take_whole(*twin);
+    const bool with_twin =
+        !done() && static_cast<int>(chosen_.size()) < bound_ && twin && take_whole(*twin);
     if (with_twin) {
       chosen_.push_back(*twin);
     }
@@ -302,6 +302,15 @@ void NcclLedger::give_back(const NcclWire& wire, double gbps) {
   for (const NcclToll& toll : wire.tolls) {
     left_[toll.capacity] += toll.gbps * gbps;
   }
+}
+
+double NcclLedger::fullest(const NcclMachine& machine) const {
+  double share = 0;
+  for (std::size_t i = 0; i < left_.size(); ++i) {
+    const double capacity = machine.capacities()[i];
+    share = capacity > 0 ? std::max(share, (capacity - left_[i]) / capacity) : share;
+  }
+  return share;
 }
 
 std::vector<NcclChannel> pack_channels(const NcclMachine& machine,

@@ -36,6 +36,9 @@ class NcclLedger {
   [[nodiscard]] double room(const NcclWire& wire) const;  // GB/s it could still carry
   bool take(const NcclWire& wire, double gbps);           // false, and nothing taken, when too much
   void give_back(const NcclWire& wire, double gbps);
+  // The largest share of its capacity that is taken anywhere; more than one when take() was forced.
+  [[nodiscard]] double fullest(const NcclMachine& machine) const;
+  void force(const NcclWire& wire, double gbps) { give_back(wire, -gbps); }
 
  private:
   std::vector<double> left_;

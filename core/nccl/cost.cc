@@ -189,8 +189,7 @@ Hops hops_of(const NcclSetting& setting, const NcclWay& way) {
   // One GPU a node has nothing to hide the network behind: the tree's row for everybody.
   const NcclAlgorithm network_row =
       setting.ranks_per_node() == 1 ? NcclAlgorithm::kTree : way.algorithm;
-  const double flushes =
-      way.protocol == NcclProtocol::kSimple ? tables.flush_nic_latencies : 0;
+  const double flushes = way.protocol == NcclProtocol::kSimple ? tables.flush_nic_latencies : 0;
   const double nic = graph.nic_latency_us * (1 + flushes);
   return {intra[row(way.algorithm)][row(way.protocol)],
           tables.network_hop[row(network_row)][row(way.protocol)] + nic};

@@ -68,6 +68,7 @@ struct NcclSearchGraph {
   bool plain_tree = false;               // tree: one GPU carries all network traffic of a channel
   bool same_channels = true;             // every channel visits the GPUs in the same order
   double nic_latency_us = 0;             // as the NIC's driver reports it; InfiniBand says 0
+  bool through_host = false;             // some hop inside a machine is staged in host memory
   bool operator==(const NcclSearchGraph&) const = default;
 };
 

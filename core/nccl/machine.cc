@@ -95,6 +95,7 @@ class NcclMachine::Reader {
     NcclWire wire;
     if (const auto route = routes_.route(from, to)) {
       wire.path = nccl_path(route->path);
+      wire.through_host = route->through_host;
       add_links(wire, route->links, 1);
     }
     return wire;
@@ -104,7 +105,8 @@ class NcclMachine::Reader {
     const bool passes_intel =
         std::any_of(wire.links.begin(), wire.links.end(), [&](const NcclLinkShare& l) {
           const DeviceSpec* spec = device(link(l.link).to);
-          return is(link(l.link).to, VertexKind::kCpu) && spec != nullptr && spec->vendor == "intel";
+          return is(link(l.link).to, VertexKind::kCpu) && spec != nullptr &&
+                 spec->vendor == "intel";
         });
     for (NcclToll& toll : wire.tolls) {
       if (passes_intel && link(toll.capacity).kind == LinkKind::kPcie) {
@@ -200,7 +202,8 @@ class NcclMachine::Reader {
     }
     for (const auto& [seat, nics] : nics_at) {
       const std::size_t gpus = gpus_at.contains(seat) ? gpus_at[seat] : nics.size();
-      const std::size_t each = gpus < nics.size() && nics.size() % gpus == 0 ? nics.size() / gpus : 1;
+      const std::size_t each =
+          gpus < nics.size() && nics.size() % gpus == 0 ? nics.size() / gpus : 1;
       for (std::size_t first = 0; first < nics.size(); first += each) {
         const auto begin = nics.begin() + static_cast<std::ptrdiff_t>(first);
         machine_.nics_.push_back({{begin, begin + static_cast<std::ptrdiff_t>(each)}});

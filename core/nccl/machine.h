@@ -29,6 +29,7 @@ struct NcclWire {
   NcclPath path = NcclPath::kDis;
   std::vector<NcclToll> tolls;
   std::vector<NcclLinkShare> links;
+  bool through_host = false;  // staged in host memory
 };
 
 // NICs that are used as one: several alike behind a switch that has fewer GPUs than NICs, as the

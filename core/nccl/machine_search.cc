@@ -17,7 +17,7 @@ constexpr std::array kIntraHopper = {60., 50., 40., 30., 24., 20., 15., 12., 11.
 constexpr std::array kInterHopper = {48., 45., 42., 40., 30., 24., 22.,  20., 17.5,
                                      15., 12., 6.,  3.,  2.4, 1.2, 0.24, 0.12};
 constexpr std::array kIntraBlackwell = {90., 80., 70., 60., 50., 40., 30., 24., 20., 19., 18.};
-constexpr std::array kInterBlackwell = {96., 48.,  45.1, 42., 40., 30., 24., 22.,  20.,
+constexpr std::array kInterBlackwell = {96.,  48., 45.1, 42., 40., 30., 24., 22.,  20.,
                                         17.5, 15., 12.,  6.,  3.,  2.4, 1.2, 0.24, 0.12};
 
 // A speed below this share of the best one's is not tried, even if its channels would add up to a
@@ -63,8 +63,7 @@ const NcclWire& ring_way_out(const NcclMachine& machine, const NcclChannel& chan
 const NcclWire& tree_way_out(const NcclMachine& machine,
                              const NcclChannel& channel,
                              TreeShape shape) {
-  const std::uint32_t gpu =
-      shape == TreeShape::kPlain ? channel.gpus.front() : channel.gpus.back();
+  const std::uint32_t gpu = shape == TreeShape::kPlain ? channel.gpus.front() : channel.gpus.back();
   return machine.to_nic(gpu, static_cast<std::size_t>(channel.enters));
 }
 
@@ -106,23 +105,37 @@ bool trees_fit(const NcclMachine& machine,
   });
 }
 
-NcclPath worst_hop(const NcclMachine& machine, const std::vector<NcclChannel>& channels, bool ring) {
-  NcclPath worst = NcclPath::kLoc;
-  for (const NcclChannel& channel : channels) {
-    for (std::size_t i = 1; i < channel.gpus.size(); ++i) {
-      worst = std::max(worst, machine.between(channel.gpus[i - 1], channel.gpus[i]).path);
-    }
-    if (ring && channel.enters == NcclChannel::kNoNic) {
-      worst = std::max(worst, machine.between(channel.gpus.back(), channel.gpus.front()).path);
-    }
-  }
-  return worst;
-}
-
 bool all_alike(const std::vector<NcclChannel>& channels) {
   return std::all_of(channels.begin(), channels.end(), [&](const NcclChannel& channel) {
     return channel.gpus == channels.front().gpus;
   });
+}
+
+template <class Function>
+void for_each_inner_hop(const NcclMachine& machine,
+                        const std::vector<NcclChannel>& channels,
+                        bool closed,
+                        Function function) {
+  for (const NcclChannel& channel : channels) {
+    for (std::size_t i = 1; i < channel.gpus.size(); ++i) {
+      function(machine.between(channel.gpus[i - 1], channel.gpus[i]));
+    }
+    if (closed && channel.enters == NcclChannel::kNoNic) {
+      function(machine.between(channel.gpus.back(), channel.gpus.front()));
+    }
+  }
+}
+
+void describe_hops(NcclSearchGraph& graph,
+                   const NcclMachine& machine,
+                   const std::vector<NcclChannel>& channels,
+                   bool closed) {
+  for_each_inner_hop(machine, channels, closed, [&](const NcclWire& wire) {
+    graph.intra_path = std::max(graph.intra_path, wire.path);
+    graph.through_host = graph.through_host || wire.through_host;
+  });
+  graph.same_channels = all_alike(channels);
+  graph.nic_latency_us = machine.nic_latency_us();
 }
 
 // ---- rings ----
@@ -213,8 +226,7 @@ Found best_rings(const NcclMachine& machine) {
 
 void split_fast_channels(const NcclMachine& machine, Found& found) {
   const int count = static_cast<int>(found.channels.size());
-  const double from =
-      machine.sm() > 80 && count > kMany ? kSplitFromManyAfterAmpere : kSplitFrom;
+  const double from = machine.sm() > 80 && count > kMany ? kSplitFromManyAfterAmpere : kSplitFrom;
   if (found.gbps < from || 2 * count > kMostRings) {
     return;
   }
@@ -240,15 +252,13 @@ NcclSearchGraph ring_graph(const NcclMachine& machine, const Found& rings) {
   graph.channels = static_cast<int>(rings.channels.size());
   graph.intra_gbps = rings.gbps;
   graph.inter_gbps = rings.gbps;
-  graph.intra_path = worst_hop(machine, rings.channels, true);
+  describe_hops(graph, machine, rings.channels, true);
   for (const NcclChannel& ring : rings.channels) {
     if (ring.enters != NcclChannel::kNoNic) {
-      graph.inter_path = std::max({graph.inter_path, way_in(machine, ring).path,
-                                   ring_way_out(machine, ring).path});
+      graph.inter_path = std::max(
+          {graph.inter_path, way_in(machine, ring).path, ring_way_out(machine, ring).path});
     }
   }
-  graph.same_channels = all_alike(rings.channels);
-  graph.nic_latency_us = machine.nic_latency_us();
   return graph;
 }
 
@@ -281,8 +291,6 @@ TreeFound trees_inside(const NcclMachine& machine, const Found& rings) {
   forward.intra = fastest_trees(machine, forward, 2 * rings.gbps);
   alternating.intra = fastest_trees(machine, alternating, 2 * rings.gbps);
   TreeFound& best = alternating.intra > forward.intra ? alternating : forward;
-  // The ring's speed may be a listed one halved, which chains reach as well.
-  best.intra = std::max(best.intra, 0.0);
   best.inter = best.intra;
   return best;
 }
@@ -314,7 +322,7 @@ NcclSearchGraph tree_graph(const NcclMachine& machine, const TreeFound& trees) {
   graph.channels = static_cast<int>(trees.channels.size());
   graph.intra_gbps = trees.intra;
   graph.inter_gbps = trees.inter;
-  graph.intra_path = worst_hop(machine, trees.channels, false);
+  describe_hops(graph, machine, trees.channels, false);
   graph.plain_tree = trees.shape == TreeShape::kPlain;
   for (const NcclChannel& tree : trees.channels) {
     if (tree.enters != NcclChannel::kNoNic) {
@@ -322,8 +330,6 @@ NcclSearchGraph tree_graph(const NcclMachine& machine, const TreeFound& trees) {
                                    tree_way_out(machine, tree, trees.shape).path});
     }
   }
-  graph.same_channels = all_alike(trees.channels);
-  graph.nic_latency_us = machine.nic_latency_us();
   return graph;
 }
 
@@ -347,20 +353,41 @@ NcclSearchGraph nvls_graph(const NcclMachine& machine, const NcclSearchGraph& ri
   const auto heads = static_cast<double>(machine.gpu_count());
   graph = ring;
   graph.channels = static_cast<int>(machine.gpu_count());
-  graph.intra_gbps =
-      fastest_listed(speeds(machine.sm(), false), machine.nvswitch_gbps() / heads);
-  graph.inter_gbps =
-      networked ? fastest_listed(speeds(machine.sm(), true),
-                                 ring.inter_gbps * ring.channels / heads)
-                : fastest_listed(speeds(machine.sm(), false), 2 * graph.intra_gbps);
+  graph.intra_gbps = fastest_listed(speeds(machine.sm(), false), machine.nvswitch_gbps() / heads);
+  graph.inter_gbps = networked ? fastest_listed(speeds(machine.sm(), true),
+                                                ring.inter_gbps * ring.channels / heads)
+                               : fastest_listed(speeds(machine.sm(), false), 2 * graph.intra_gbps);
   return graph.intra_gbps > 0 && graph.inter_gbps > 0 ? graph : NcclSearchGraph{};
+}
+
+// ---- what the links would allow ----
+
+double fullest_link(const NcclMachine& machine,
+                    const std::vector<NcclChannel>& channels,
+                    double gbps,
+                    bool ring) {
+  NcclLedger ledger(machine);
+  for_each_inner_hop(machine, channels, ring,
+                     [&](const NcclWire& wire) { ledger.force(wire, gbps); });
+  return ledger.fullest(machine);
+}
+
+void fill_links(NcclSearchGraph& graph,
+                const NcclMachine& machine,
+                const std::vector<NcclChannel>& channels,
+                bool ring) {
+  const double fullest = fullest_link(machine, channels, graph.intra_gbps, ring);
+  if (graph.channels > 0 && fullest > 0) {
+    graph.intra_gbps /= fullest;
+    graph.inter_gbps = graph.intra_gbps;
+  }
 }
 
 }  // namespace
 
 std::optional<NcclMachineChannels> search_machine(NcclMachine machine) {
   if (machine.gpu_count() == 1 && machine.nic_count() == 0) {
-    return NcclMachineChannels{std::move(machine), {}, {}, {}};
+    return NcclMachineChannels{std::move(machine), {}, {}, {}, {}};
   }
   Found rings = best_rings(machine);
   if (rings.channels.empty()) {
@@ -374,7 +401,12 @@ std::optional<NcclMachineChannels> search_machine(NcclMachine machine) {
   graphs.ring = ring_graph(machine, rings);
   graphs.tree = tree_graph(machine, trees);
   graphs.nvls = nvls_graph(machine, graphs.ring);
-  return NcclMachineChannels{std::move(machine), rings.channels, trees.channels, graphs};
+  NcclSearchGraphs filled = graphs;
+  if (machine.nic_count() == 0) {
+    fill_links(filled.ring, machine, rings.channels, true);
+    fill_links(filled.tree, machine, trees.channels, false);
+  }
+  return NcclMachineChannels{std::move(machine), rings.channels, trees.channels, graphs, filled};
 }
 
 }  // namespace twinrun

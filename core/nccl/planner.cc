@@ -16,7 +16,7 @@ NcclPlanner::Entry& NcclPlanner::entry(std::span<const VertexId> ranks) {
   auto result = search_channels(topology_, ranks);
   Entry made{NcclRefusal{}, {}};
   if (auto* search = std::get_if<NcclSearch>(&result)) {
-    NcclPrediction prediction(search->system, search->graphs, tables_, launch_);
+    NcclPrediction prediction(*search, tables_, launch_);
     made.plan = NcclPlan{std::move(*search), std::move(prediction)};
   } else {
     made.plan = std::get<NcclRefusal>(result);

@@ -15,6 +15,7 @@ struct NvlinkRate {
 constexpr NvlinkRate kNvlinkRates[] = {
     {100, 40.1, 38.9},  // 700 of 18 links: nccl_busbw_reference_nvidia
     {90, 20.6, 20.6},   // 370 of 18: the same
+    {86, 12, 11.9},     // 47.5 of 4: nccl_a40_pcie_and_dgxa100_p2p_off
     {80, 20, 19.6},     // 235 of 12: nccl_all_ops_8xa100_superbench
     {70, 20, 22.5},     // 135.5 of 6: nccl_single_points_v100_a100; 90 % of the line rate, as gen 1
     {60, 18, 18},
@@ -29,11 +30,34 @@ double reached_share(int sm) {
   return 1;
 }
 
-void deliver(NcclSearchGraph& graph, double share) {
+// GB/s that one thread block moves through host memory: its loads across PCIe are few and slow.
+struct HostRate {
+  int from_sm;
+  double gbps;
+};
+constexpr HostRate kHostRates[] = {
+    {90, 6},    // 24 of four: nccl_a40_pcie_and_dgxa100_p2p_off, P2P switched off
+    {86, 2},    // 3.9 of two: the same
+    {80, 2.6},  // 5.2 of two: the same
+    {0, 2},     // 4.0 of two: nccl_2x2080ti_pcie_no_p2p
+};
+
+double host_rate(int sm) {
+  return std::find_if(std::begin(kHostRates), std::end(kHostRates),
+                      [&](const HostRate& rate) { return sm >= rate.from_sm; })
+      ->gbps;
+}
+
+void deliver(NcclSearchGraph& graph, const NcclSearch& search) {
+  double speed = graph.intra_gbps;
   if (graph.intra_path == NcclPath::kNvl) {
-    graph.intra_gbps *= share;
-    graph.inter_gbps *= share;
+    speed *= reached_share(search.system.sm);
+  } else if (graph.through_host && graph.channels > 0) {
+    const int blocks = nccl_compute_channels(search.graphs.ring, search.system);
+    speed = std::min(speed, host_rate(search.system.sm) * blocks / graph.channels);
   }
+  graph.intra_gbps = speed;
+  graph.inter_gbps = speed;
 }
 
 // A flush is a read through the NIC of one's own machine, so it does not cost another crossing of
@@ -44,16 +68,16 @@ NcclTables expected(NcclTables tables) {
   return tables;
 }
 
+constexpr double kChunkBytes = 512 * 1024;  // one step of a channel's buffer (3.6)
+
 // Stages after the first, and the time a full chunk takes through them.
 struct Pipeline {
   int later_stages = 0;
   double full_chunks_us = 0;
 };
 
-// A chain up and down in each machine, and the levels of the tree up and down between them; a chunk
-// is one step of a channel's buffer (3.6).
+// A chain up and down in each machine, and the levels of the tree up and down between them.
 Pipeline tree_pipeline(const NcclModel& model) {
-  constexpr double kChunkBytes = 512 * 1024;
   const NcclSystem& system = model.system();
   const NcclSearchGraph& tree = model.graphs().tree;
   const int channels = model.compute_channels();
@@ -64,31 +88,50 @@ Pipeline tree_pipeline(const NcclModel& model) {
   return {inside + between - 1, inside * intra_us + between * inter_us};
 }
 
+// Broadcast and reduce pass a ring from end to end; a chunk is one step here too.
+Pipeline ring_pipeline(const NcclModel& model, double bandwidth_gbps) {
+  const int later = model.system().ranks - 2;
+  return {later, later * kChunkBytes * model.compute_channels() / (1000 * bandwidth_gbps)};
+}
+
 // Up to the switch and down again, and for several machines a tree between; a round is a chunk of
 // at most 128 KiB for each head and channel (3.6).
 Pipeline nvls_pipeline(const NcclModel& model, double bandwidth_gbps) {
-  constexpr double kChunkBytes = 128 * 1024;
+  constexpr double kNvlsChunkBytes = 128 * 1024;
   const NcclSystem& system = model.system();
   const double round =
-      kChunkBytes * nccl_nvls_channels(system) * model.graphs().nvls.channels / 1000;
+      kNvlsChunkBytes * nccl_nvls_channels(system) * model.graphs().nvls.channels / 1000;
   const int later = 1 + 2 * nccl_tree_levels(system.nodes);
   return {later, later * round / bandwidth_gbps};
 }
 
-NcclModel delivered_model(const NcclSystem& system,
-                          const NcclSearchGraphs& graphs,
-                          const NcclTables& tables) {
-  return {system, delivered(graphs, system), expected(tables)};
+Pipeline pipeline_of(const NcclModel& model,
+                     CollectiveKind collective,
+                     NcclAlgorithm algorithm,
+                     double bandwidth_gbps) {
+  switch (algorithm) {
+    case NcclAlgorithm::kTree:
+      return tree_pipeline(model);
+    case NcclAlgorithm::kNvls:
+    case NcclAlgorithm::kNvlsTree:
+      return nvls_pipeline(model, bandwidth_gbps);
+    case NcclAlgorithm::kRing:
+      return has_root(collective) ? ring_pipeline(model, bandwidth_gbps) : Pipeline{};
+    case NcclAlgorithm::kCollnetDirect:
+    case NcclAlgorithm::kCollnetChain:
+    case NcclAlgorithm::kPat:
+      break;
+  }
+  return {};
 }
 
 }  // namespace
 
-NcclSearchGraphs delivered(const NcclSearchGraphs& graphs, const NcclSystem& system) {
-  NcclSearchGraphs result = graphs;
-  if (system.nodes == 1) {
-    const double share = reached_share(system.sm);
-    deliver(result.ring, share);
-    deliver(result.tree, share);
+NcclSearchGraphs delivered(const NcclSearch& search) {
+  NcclSearchGraphs result = search.filled;
+  if (search.system.nodes == 1) {
+    deliver(result.ring, search);
+    deliver(result.tree, search);
   }
   return result;
 }
@@ -102,13 +145,10 @@ double pipeline_fill_us(const NcclModel& model,
                         NcclProtocol protocol,
                         Bytes bytes) {
   const NcclCost& cost = model.cost(collective, algorithm, protocol);
-  const bool nvls = algorithm == NcclAlgorithm::kNvls || algorithm == NcclAlgorithm::kNvlsTree;
-  if (!cost.allowed || protocol != NcclProtocol::kSimple ||
-      (!nvls && algorithm != NcclAlgorithm::kTree)) {
+  if (!cost.allowed || protocol != NcclProtocol::kSimple) {
     return 0;
   }
-  const Pipeline pipeline =
-      nvls ? nvls_pipeline(model, cost.bandwidth_gbps) : tree_pipeline(model);
+  const Pipeline pipeline = pipeline_of(model, collective, algorithm, cost.bandwidth_gbps);
   if (pipeline.later_stages <= 0) {
     return 0;
   }
@@ -119,12 +159,11 @@ double pipeline_fill_us(const NcclModel& model,
                    pipeline.later_stages * transfer_us});
 }
 
-NcclPrediction::NcclPrediction(const NcclSystem& system,
-                               const NcclSearchGraphs& graphs,
+NcclPrediction::NcclPrediction(const NcclSearch& search,
                                const NcclTables& tables,
                                const NcclLaunch& launch)
-    : own_(system, graphs, tables),
-      real_(delivered_model(system, graphs, tables)),
+    : own_(search.system, search.graphs, tables),
+      real_(search.system, delivered(search), expected(tables)),
       launches_us_((launch.gpus_per_process - 1) * launch.launch_us) {}
 
 std::optional<NcclChoice> NcclPrediction::predict(CollectiveKind collective,
@@ -136,9 +175,8 @@ std::optional<NcclChoice> NcclPrediction::predict(CollectiveKind collective,
   }
   const std::optional<double> time =
       real_.time_us(collective, choice->algorithm, choice->protocol, bytes, pipelined);
-  choice->time_us =
-      *time + launches_us_ +
-      pipeline_fill_us(real_, collective, choice->algorithm, choice->protocol, bytes);
+  choice->time_us = *time + launches_us_ +
+                    pipeline_fill_us(real_, collective, choice->algorithm, choice->protocol, bytes);
   return choice;
 }
 

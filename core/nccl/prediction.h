@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "core/base/units.h"
-#include "core/nccl/graph.h"
+#include "core/nccl/search.h"
 #include "core/nccl/tuning.h"
 
 namespace twinrun {
@@ -17,14 +17,16 @@ struct NcclLaunch {
   double launch_us = 3;
 };
 
-// What the links deliver, which is not what NCCL reckons with: the speeds of the search, with those
-// of NVLink replaced by what rings reach on it. Only rings and trees of one machine whose every hop
-// is NVLink of its own: a hop through another GPU (NVB) stays at NCCL's figure, because that GPU has
-// to forward besides its own work, and no measurement of forwarding alone is at hand.
-[[nodiscard]] NcclSearchGraphs delivered(const NcclSearchGraphs& graphs, const NcclSystem& system);
+// What the links deliver, which is not what NCCL reckons with: channels that fill their links, and
+// those of NVLink at the rate that rings reach on it, those through host memory at what a thread
+// block can move there. Only rings and trees of one machine whose every hop
+// is NVLink of its own: a hop through another GPU (NVB) stays at NCCL's figure, because that GPU
+// has to forward besides its own work, and no measurement of forwarding alone is at hand.
+[[nodiscard]] NcclSearchGraphs delivered(const NcclSearch& search);
 
-// Time until a pipeline of stages is full, beyond latency and bytes / bandwidth: 0 for rings, whose
-// links all work from the first step, and for LL and LL128, which hand on each line as it comes.
+// Time until a pipeline of stages is full, beyond latency and bytes / bandwidth. 0 for rings whose
+// links all work from the first step (all but broadcast and reduce), and for LL and LL128, which
+// hand on each line as it comes.
 [[nodiscard]] double pipeline_fill_us(const NcclModel& model,
                                       CollectiveKind collective,
                                       NcclAlgorithm algorithm,
@@ -35,10 +37,9 @@ struct NcclLaunch {
 // deliver, with the time to fill pipelines and to launch.
 class NcclPrediction {
  public:
-  NcclPrediction(const NcclSystem& system,
-                 const NcclSearchGraphs& graphs,
-                 const NcclTables& tables = default_nccl_tables(),
-                 const NcclLaunch& launch = {});
+  explicit NcclPrediction(const NcclSearch& search,
+                          const NcclTables& tables = default_nccl_tables(),
+                          const NcclLaunch& launch = {});
 
   [[nodiscard]] const NcclModel& own_estimate() const { return own_; }
   // As NcclModel::choose, but with the time that is to be expected.

@@ -21,9 +21,15 @@ NcclSearchGraph least(const NcclSearchGraph& a, const NcclSearchGraph& b) {
   both.intra_path = std::max(a.intra_path, b.intra_path);
   both.inter_path = std::max(a.inter_path, b.inter_path);
   both.plain_tree = a.plain_tree || b.plain_tree;
+  both.through_host = a.through_host || b.through_host;
   both.same_channels = a.same_channels && b.same_channels;
   both.nic_latency_us = std::max(a.nic_latency_us, b.nic_latency_us);
   return both;
+}
+
+NcclSearchGraphs least(const NcclSearchGraphs& a, const NcclSearchGraphs& b) {
+  return {least(a.ring, b.ring), least(a.tree, b.tree), least(a.nvls, b.nvls),
+          least(a.collnet, b.collnet)};
 }
 
 // What makes two machines alike to the search: shape, GPUs, and the rates of the wires at the NICs,
@@ -113,7 +119,8 @@ std::optional<NcclRefusal> complaint_about_network(const Topology& topology,
   for (const NcclMember& member : members) {
     const std::vector<double> rates = wire_rates(topology, member.node);
     if (std::all_of(rates.begin(), rates.end(), [](double rate) { return rate == 0; })) {
-      return NcclRefusal{fmt::format("{} has no NIC on a network", topology.node_name(member.node))};
+      return NcclRefusal{
+          fmt::format("{} has no NIC on a network", topology.node_name(member.node))};
     }
     bool near = false;
     for (const std::uint32_t nic : topology.shape(member.node).of_kind(VertexKind::kNic)) {
@@ -187,16 +194,15 @@ class WholeSearch {
     system.cpu = first.machine.cpu();
     system.has_nvswitch = true;
     result_.graphs = first.graphs;
+    result_.filled = first.filled;
     for (const NcclMachineChannels& machine : result_.machines) {
       system.sm = std::min(system.sm, machine.machine.sm());
       system.max_sm = std::max(system.max_sm, machine.machine.max_sm());
       system.cpu = system.cpu == machine.machine.cpu() ? system.cpu : NcclCpu::kMixed;
       system.network_in_order = system.network_in_order && machine.machine.network_in_order();
       system.has_nvswitch = system.has_nvswitch && machine.machine.on_nvswitch();
-      NcclSearchGraphs& all = result_.graphs;
-      all.ring = least(all.ring, machine.graphs.ring);
-      all.tree = least(all.tree, machine.graphs.tree);
-      all.nvls = least(all.nvls, machine.graphs.nvls);
+      result_.graphs = least(result_.graphs, machine.graphs);
+      result_.filled = least(result_.filled, machine.filled);
     }
   }
 

@@ -19,6 +19,7 @@ struct NcclMachineChannels {
   std::vector<NcclChannel> rings;
   std::vector<NcclChannel> trees;  // a chain through the machine each, in the ring's order
   NcclSearchGraphs graphs;
+  NcclSearchGraphs filled;
 };
 
 // A machine that takes part: its ranks in the order of NcclMachine, and what was found for it.
@@ -31,6 +32,9 @@ struct NcclMember {
 struct NcclSearch {
   NcclSystem system;
   NcclSearchGraphs graphs;  // the least over all machines (3.2)
+  // The same channels inside one machine as fast as their links allow, where NCCL counts only with
+  // the speeds of its list: 30.9 GB/s instead of 30 for each of twelve over 371.
+  NcclSearchGraphs filled;
   std::vector<NcclMachineChannels> machines;
   std::vector<NcclMember> members;  // in the order of their first rank
 };
@@ -42,7 +46,6 @@ struct NcclRefusal {
 
 // Rings, trees and NVLS heads for any GPUs of any machines (cuda-nccl-cpu 3.1, 3.2).
 [[nodiscard]] std::variant<NcclSearch, NcclRefusal> search_channels(
-    const Topology& topology,
-    std::span<const VertexId> ranks);
+    const Topology& topology, std::span<const VertexId> ranks);
 
 }  // namespace twinrun

@@ -23,7 +23,7 @@ class Loads {
         }
         const std::size_t next = (m + 1) % search_.members.size();
         const NcclChannel onward = ring_in(next, c);
-        add_wire(m, out_wire(m, ring, ring.gpus.back(), ring.leaves), bytes / channels);
+        add_wire(m, out_wire(m, ring.gpus.back(), ring.leaves), bytes / channels);
         add_network({m, ring.leaves}, {next, onward.enters}, bytes / channels);
         add_wire(next, in_wire(next, onward), bytes / channels);
       }
@@ -101,10 +101,7 @@ class Loads {
   [[nodiscard]] const NcclWire& in_wire(std::size_t m, const NcclChannel& channel) const {
     return machine(m).from_nic(static_cast<std::size_t>(channel.enters), channel.gpus.front());
   }
-  [[nodiscard]] const NcclWire& out_wire(std::size_t m,
-                                         const NcclChannel& /*channel*/,
-                                         std::uint32_t gpu,
-                                         int nic) const {
+  [[nodiscard]] const NcclWire& out_wire(std::size_t m, std::uint32_t gpu, int nic) const {
     return machine(m).to_nic(gpu, static_cast<std::size_t>(nic));
   }
 
@@ -128,7 +125,7 @@ class Loads {
     const NcclChannel& here = tree_in(from, c);
     const NcclChannel& there = tree_in(to, c);
     const bool plain = found(from).graphs.tree.plain_tree;
-    add_wire(from, out_wire(from, here, plain ? here.gpus.front() : here.gpus.back(), here.enters),
+    add_wire(from, out_wire(from, plain ? here.gpus.front() : here.gpus.back(), here.enters),
              bytes);
     add_network({from, here.enters}, {to, there.enters}, bytes);
     add_wire(to, in_wire(to, there), bytes);
@@ -196,15 +193,15 @@ double bytes_per_hop(CollectiveKind kind, int ranks) {
 
 }  // namespace
 
-// A node's parent has one more zero at its end: 1 and 3 below 2, 2 and 6 below 4; where that would
-// be beyond the last, one level higher on the left.
+// Numbered from left to right: 1 and 3 below 2, 2 and 6 below 4. Where the parent would be beyond
+// the last node, the node hangs on its left neighbour of a higher level instead.
 std::vector<int> first_tree_parents(int nodes) {
   std::vector<int> parents(static_cast<std::size_t>(nodes), -1);
   for (int node = 1; node < nodes; ++node) {
     const int step = node & -node;
-    const int right = node - step + 2 * step * ((node / step / 2) % 2 == 0 ? 1 : 0);
-    const int left = node - step;
-    parents[static_cast<std::size_t>(node)] = right < nodes ? right : left;
+    const bool is_left_child = node / step % 4 == 1;
+    const int parent = is_left_child ? node + step : node - step;
+    parents[static_cast<std::size_t>(node)] = parent < nodes ? parent : node - step;
   }
   return parents;
 }

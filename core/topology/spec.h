@@ -29,8 +29,8 @@ struct DeviceSpec {
   Bytes memory{};
   Bandwidth memory_bandwidth{};
   Time launch_overhead{};
-  Bandwidth rate{};  // NIC: one port, one direction
-  Time latency{};    // NIC: added to every message that passes it
+  Bandwidth rate{};      // NIC: one port, one direction
+  Time latency{};        // NIC: added to every message that passes it
   bool in_order = true;  // NIC: bytes of a message arrive in order; else NCCL uses only Simple
   double price_per_hour = 0;
   double watts = 0;

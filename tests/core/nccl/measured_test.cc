@@ -25,7 +25,7 @@ struct Row {
   double time_us;
 };
 
-std::optional<std::vector<Row>> all_reduces_of(const std::string& file) {
+std::optional<std::vector<Row>> rows_of(const std::string& file, const std::string& op) {
   const char* set = std::getenv("TWINRUN_MEASURED");
   std::ifstream in((set != nullptr ? set : std::string(TWINRUN_TEST_ROOT) + "/../shared/measured") +
                    "/" + file + ".json");
@@ -35,7 +35,7 @@ std::optional<std::vector<Row>> all_reduces_of(const std::string& file) {
   std::vector<Row> rows;
   const nlohmann::json file_rows = nlohmann::json::parse(in).at("rows");
   for (const auto& row : file_rows) {
-    if (row.value("op", "allreduce") == "allreduce" && row.at("bytes").get<std::int64_t>() > 0) {
+    if (row.value("op", op) == op && row.value("bytes", std::int64_t{0}) > 0) {
       rows.push_back({row.at("bytes").get<std::int64_t>(), row.at("time_us").get<double>()});
     }
   }
@@ -53,11 +53,12 @@ struct Errors {
   std::vector<double> above;  // and at
 };
 
-Errors errors_of(const NcclPrediction& prediction, const std::vector<Row>& rows) {
+Errors errors_of(const NcclPrediction& prediction,
+                 CollectiveKind collective,
+                 const std::vector<Row>& rows) {
   Errors errors;
   for (const Row& row : rows) {
-    const NcclChoice choice =
-        prediction.predict(CollectiveKind::kAllReduce, {row.bytes}).value_or(NcclChoice{});
+    const NcclChoice choice = prediction.predict(collective, {row.bytes}).value_or(NcclChoice{});
     const double error = choice.time_us / row.time_us - 1;
     (row.bytes < 1 << 20 ? errors.below_one_mib : errors.above).push_back(std::abs(error));
     if (std::getenv("TWINRUN_SHOW_ERRORS") != nullptr) {
@@ -72,42 +73,96 @@ Errors errors_of(const NcclPrediction& prediction, const std::vector<Row>& rows)
   return errors;
 }
 
-struct MeasuredMachine {
+struct MeasuredTable {
   const char* name;
   const char* topology;
   const char* file;
+  const char* op;
+  CollectiveKind collective = CollectiveKind::kAllReduce;
   NcclLaunch launch;
+  double from_one_mib = 0.10;
+  double below = 0.30;
 };
 
-void PrintTo(const MeasuredMachine& machine, std::ostream* out) { *out << machine.topology; }
+void PrintTo(const MeasuredTable& table, std::ostream* out) { *out << table.name; }
 
-class Measured : public testing::TestWithParam<MeasuredMachine> {};
+class Measured : public testing::TestWithParam<MeasuredTable> {};
 
-TEST_P(Measured, MediansOfAllReduceTimesAreWithinTenAndThirtyPercent) {
-  const auto rows = all_reduces_of(GetParam().file);
+TEST_P(Measured, MedianErrorsAreBelowTheirBounds) {
+  const MeasuredTable& table = GetParam();
+  const auto rows = rows_of(table.file, table.op);
   if (!rows) {
-    GTEST_SKIP() << "no " << GetParam().file << ".json in ../shared/measured";
+    GTEST_SKIP() << "no " << table.file << ".json in ../shared/measured";
   }
-  const Topology topology = topology_of(GetParam().topology);
-  NcclPlanner planner(topology, default_nccl_tables(), GetParam().launch);
+  const Topology topology = topology_of(table.topology);
+  NcclPlanner planner(topology, default_nccl_tables(), table.launch);
   const auto& plan = planner.plan(gpus_of(topology));
   ASSERT_TRUE(std::holds_alternative<NcclPlan>(plan));
-  const Errors errors = errors_of(std::get<NcclPlan>(plan).prediction, *rows);
+  const Errors errors = errors_of(std::get<NcclPlan>(plan).prediction, table.collective, *rows);
   ASSERT_GE(errors.above.size(), 10U);
   ASSERT_GE(errors.below_one_mib.size(), 10U);
-  EXPECT_LE(median(errors.above), 0.10);
-  EXPECT_LE(median(errors.below_one_mib), 0.30);
+  EXPECT_LE(median(errors.above), table.from_one_mib);
+  EXPECT_LE(median(errors.below_one_mib), table.below);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Nccl,
-    Measured,
-    testing::Values(
-        MeasuredMachine{"A100x8", "dgx-a100", "nccl_all_ops_8xa100_superbench", {8, 3}},
-        MeasuredMachine{"H100x8", "p5", "nccl_allreduce_8xh100_p5_single", {}},
-        MeasuredMachine{"P4dx2", "p4d:nodes=2", "nccl_allreduce_2x_p4de_a100_efa", {}},
-        MeasuredMachine{"P5x2", "p5:nodes=2", "nccl_allreduce_2x_p5_h100_efa", {}}),
-    [](const auto& one) { return std::string(one.param.name); });
+// Ten percent from 1 MiB on and thirty below is what is wanted of all-reduce. The other collectives
+// of the A100 are held at what is reached: between 1 and 64 MiB its rings are slower than the
+// model.
+INSTANTIATE_TEST_SUITE_P(Nccl,
+                         Measured,
+                         testing::Values(MeasuredTable{.name = "A100x8",
+                                                       .topology = "dgx-a100",
+                                                       .file = "nccl_all_ops_8xa100_superbench",
+                                                       .op = "allreduce",
+                                                       .launch = {8, 3}},
+                                         MeasuredTable{.name = "H100x8",
+                                                       .topology = "p5",
+                                                       .file = "nccl_allreduce_8xh100_p5_single",
+                                                       .op = "allreduce",
+                                                       .launch = {}},
+                                         MeasuredTable{.name = "P4dx2",
+                                                       .topology = "p4d:nodes=2",
+                                                       .file = "nccl_allreduce_2x_p4de_a100_efa",
+                                                       .op = "allreduce",
+                                                       .launch = {}},
+                                         MeasuredTable{.name = "P5x2",
+                                                       .topology = "p5:nodes=2",
+                                                       .file = "nccl_allreduce_2x_p5_h100_efa",
+                                                       .op = "allreduce",
+                                                       .launch = {}},
+                                         MeasuredTable{.name = "Rtx2080Ti",
+                                                       .topology = "pcie-2x2080ti",
+                                                       .file = "nccl_2x2080ti_pcie_no_p2p",
+                                                       .op = "all_reduce",
+                                                       .launch = {2, 3}},
+                                         MeasuredTable{.name = "A100x8AllGather",
+                                                       .topology = "dgx-a100",
+                                                       .file = "nccl_all_ops_8xa100_superbench",
+                                                       .op = "allgather",
+                                                       .collective = CollectiveKind::kAllGather,
+                                                       .launch = {8, 3},
+                                                       .from_one_mib = 0.21},
+                                         MeasuredTable{.name = "A100x8ReduceScatter",
+                                                       .topology = "dgx-a100",
+                                                       .file = "nccl_all_ops_8xa100_superbench",
+                                                       .op = "reducescatter",
+                                                       .collective = CollectiveKind::kReduceScatter,
+                                                       .launch = {8, 3},
+                                                       .from_one_mib = 0.13},
+                                         MeasuredTable{.name = "A100x8Broadcast",
+                                                       .topology = "dgx-a100",
+                                                       .file = "nccl_all_ops_8xa100_superbench",
+                                                       .op = "broadcast",
+                                                       .collective = CollectiveKind::kBroadcast,
+                                                       .launch = {8, 3}},
+                                         MeasuredTable{.name = "A100x8Reduce",
+                                                       .topology = "dgx-a100",
+                                                       .file = "nccl_all_ops_8xa100_superbench",
+                                                       .op = "reduce",
+                                                       .collective = CollectiveKind::kReduce,
+                                                       .launch = {8, 3},
+                                                       .from_one_mib = 0.12}),
+                         [](const auto& one) { return std::string(one.param.name); });
 
 // GB/s of bus bandwidth of a 1 GiB all-reduce over the first n GPUs of a hybrid cube mesh of V100;
 // 8: nccl_single_points_v100_a100 (135.5), the others as measured on such a machine for the issue

@@ -33,8 +33,12 @@ std::string of_one_switch() {
                  wire("gpu*", "pcie0", 12) + ", " + wire("pcie0", "cpu0", 12), 1);
 }
 
-std::string on_host_bridges(int gpus, const std::string& gpu, int cpus, const std::string& cpu,
-                            double pcie, double socket) {
+std::string on_host_bridges(int gpus,
+                            const std::string& gpu,
+                            int cpus,
+                            const std::string& cpu,
+                            double pcie,
+                            double socket) {
   std::string links = wire("gpu*", "cpu*", pcie);
   if (cpus > 1) {
     links += ", " + wire("cpu0", "cpu1", socket, "socket");
