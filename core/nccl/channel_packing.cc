@@ -31,8 +31,13 @@ class Packing {
   }
 
  private:
+  struct Step {
+    double room = 0;
+    std::size_t next = 0;
+  };
+
   [[nodiscard]] bool done() const {
-    return static_cast<int>(best_.size()) >= bound_ || steps_ > kMostSteps;
+    return static_cast<int>(best_.size()) >= bound_ || steps_taken_ > kMostSteps;
   }
   [[nodiscard]] bool networked() const { return machine_.nic_count() > 0; }
 
@@ -105,38 +110,40 @@ class Packing {
   }
 
   void walk(std::size_t at) {
-    ++steps_;
+    ++steps_taken_;
     const std::size_t gpus = machine_.gpu_count();
     if (channel_.gpus.size() == gpus) {
       close(at);
       return;
     }
-    struct Step {
-      double room;
-      std::size_t next;
-    };
-    std::vector<Step> steps;
+    const std::size_t begin = steps_.size();
     for (std::size_t turn = 1; turn < gpus; ++turn) {
       const std::size_t next = (at + turn) % gpus;
       const NcclWire& wire = machine_.between(at, next);
       if (may_visit(next) && wire.path <= limits_.worst_intra) {
-        steps.push_back({ledger_.room(wire), next});
+        steps_.push_back({ledger_.room(wire), next});
       }
     }
-    std::stable_sort(steps.begin(), steps.end(),
+    const std::size_t end = steps_.size();
+    std::stable_sort(steps_.begin() + static_cast<std::ptrdiff_t>(begin), steps_.end(),
                      [](const Step& a, const Step& b) { return a.room > b.room; });
-    for (const Step& step : steps) {
-      const NcclWire& wire = machine_.between(at, step.next);
-      if (done() || !ledger_.take(wire, limits_.intra_gbps)) {
-        continue;
-      }
-      visited_[step.next] = true;
-      channel_.gpus.push_back(static_cast<std::uint32_t>(step.next));
-      walk(step.next);
-      channel_.gpus.pop_back();
-      visited_[step.next] = false;
-      ledger_.give_back(wire, limits_.intra_gbps);
+    for (std::size_t i = begin; i < end && !done(); ++i) {
+      go_on(at, steps_[i].next);
     }
+    steps_.resize(begin);
+  }
+
+  void go_on(std::size_t at, std::size_t next) {
+    const NcclWire& wire = machine_.between(at, next);
+    if (!ledger_.take(wire, limits_.intra_gbps)) {
+      return;
+    }
+    visited_[next] = true;
+    channel_.gpus.push_back(static_cast<std::uint32_t>(next));
+    walk(next);
+    channel_.gpus.pop_back();
+    visited_[next] = false;
+    ledger_.give_back(wire, limits_.intra_gbps);
   }
 
   void close(std::size_t at) {
@@ -233,12 +240,13 @@ class Packing {
   const NcclChannelLimits& limits_;
   NcclLedger ledger_;
   int bound_;
-  int steps_ = 0;
+  int steps_taken_ = 0;
   std::vector<NcclChannel> chosen_;
   std::vector<NcclChannel> best_;
   NcclChannel channel_;              // being built
   std::optional<std::size_t> last_;  // where it must end
   std::vector<bool> visited_;
+  std::vector<Step> steps_;  // open choices of all levels, the innermost last
 };
 
 // Channels that the first (or last) links of these wires can carry; wires that begin with the same

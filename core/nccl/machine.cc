@@ -144,19 +144,23 @@ class NcclMachine::Reader {
   void relay_over_nvlink() {
     const std::size_t n = machine_.gpus_.size();
     const std::vector<NcclWire> direct = machine_.between_;
-    for (std::size_t a = 0; a < n; ++a) {
-      for (std::size_t b = 0; b < n; ++b) {
-        double best = 0;
-        for (std::size_t via = 0; direct[a * n + b].path > NcclPath::kNvb && via < n; ++via) {
-          const NcclWire& there = direct[a * n + via];
-          const NcclWire& back = direct[via * n + b];
-          const double both = std::min(width(there), width(back));
-          if (there.path != NcclPath::kNvl || back.path != NcclPath::kNvl || both <= best) {
-            continue;
-          }
-          best = both;
-          machine_.between_[a * n + b] = joined(there, back, NcclPath::kNvb);
-        }
+    for (std::size_t pair = 0; pair < n * n; ++pair) {
+      if (direct[pair].path > NcclPath::kNvb) {
+        relay(direct, pair / n, pair % n);
+      }
+    }
+  }
+
+  void relay(const std::vector<NcclWire>& direct, std::size_t from, std::size_t to) {
+    const std::size_t n = machine_.gpus_.size();
+    double best = 0;
+    for (std::size_t via = 0; via < n; ++via) {
+      const NcclWire& there = direct[from * n + via];
+      const NcclWire& onward = direct[via * n + to];
+      const double both = std::min(width(there), width(onward));
+      if (there.path == NcclPath::kNvl && onward.path == NcclPath::kNvl && both > best) {
+        best = both;
+        machine_.between_[from * n + to] = joined(there, onward, NcclPath::kNvb);
       }
     }
   }
@@ -169,14 +173,8 @@ class NcclMachine::Reader {
     return wire;
   }
 
-  // GB/s of a NIC's wires to the network; 0 without any.
   [[nodiscard]] double network_gbps(std::uint32_t nic) const {
-    double sum = 0;
-    for (const LinkId l : topology_.links_from(topology_.vertex_in(node_, nic))) {
-      const bool network = topology_.link_kind(l) == LinkKind::kNetwork && !topology_.failed(l);
-      sum += network ? to_gigabytes_per_second(topology_.bandwidth(l)) : 0;
-    }
-    return sum;
+    return nccl_network_gbps(topology_, topology_.vertex_in(node_, nic));
   }
 
   // The vertex a device's first PCIe link leads to; itself when there is none.
@@ -261,15 +259,14 @@ class NcclMachine::Reader {
   void send_through_near_gpu() {
     const std::size_t gpus = machine_.gpus_.size();
     const std::vector<NcclWire> direct = machine_.to_nic_;
-    for (std::size_t n = 0; n < machine_.nics_.size(); ++n) {
-      for (std::size_t g = 0; g < gpus; ++g) {
-        for (std::size_t near = 0; near < gpus; ++near) {
-          const NcclWire& rest = direct[n * gpus + near];
-          NcclWire& wire = machine_.to_nic_[n * gpus + g];
-          if (wire.path > NcclPath::kPxn && rest.path <= NcclPath::kPxb &&
-              machine_.between(g, near).path == NcclPath::kNvl) {
-            wire = joined(machine_.between(g, near), rest, NcclPath::kPxn);
-          }
+    for (std::size_t pair = 0; pair < direct.size(); ++pair) {
+      const std::size_t nic = pair / gpus;
+      for (std::size_t near = 0; near < gpus; ++near) {
+        const NcclWire& hop = machine_.between(pair % gpus, near);
+        const NcclWire& rest = direct[nic * gpus + near];
+        if (machine_.to_nic_[pair].path > NcclPath::kPxn && rest.path <= NcclPath::kPxb &&
+            hop.path == NcclPath::kNvl) {
+          machine_.to_nic_[pair] = joined(hop, rest, NcclPath::kPxn);
         }
       }
     }
@@ -281,6 +278,15 @@ class NcclMachine::Reader {
   NodeRoutes routes_;
   NcclMachine& machine_;
 };
+
+double nccl_network_gbps(const Topology& topology, VertexId nic) {
+  double sum = 0;
+  for (const LinkId link : topology.links_from(nic)) {
+    const bool network = topology.link_kind(link) == LinkKind::kNetwork && !topology.failed(link);
+    sum += network ? to_gigabytes_per_second(topology.bandwidth(link)) : 0;
+  }
+  return sum;
+}
 
 NcclMachine::NcclMachine(const Topology& topology,
                          NodeId node,

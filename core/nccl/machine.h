@@ -38,6 +38,9 @@ struct NcclNic {
   std::vector<std::uint32_t> members;  // local vertices
 };
 
+// GB/s of a NIC's wires to the network; 0 without any.
+[[nodiscard]] double nccl_network_gbps(const Topology& topology, VertexId nic);
+
 class NcclMachine {
  public:
   // These GPUs (local vertices, ascending) of a machine; with the network when there are others.

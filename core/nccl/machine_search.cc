@@ -186,39 +186,46 @@ std::set<NcclPath> classes_to_nics(const NcclMachine& machine) {
   std::set<NcclPath> classes;
   for (std::size_t n = 0; n < machine.nic_count(); ++n) {
     for (std::size_t g = 0; g < machine.gpu_count(); ++g) {
-      for (const NcclPath path : {machine.from_nic(n, g).path, machine.to_nic(g, n).path}) {
-        if (path < NcclPath::kNet) {
-          classes.insert(path);
-        }
-      }
+      classes.insert(machine.from_nic(n, g).path);
+      classes.insert(machine.to_nic(g, n).path);
     }
   }
+  classes.erase(NcclPath::kNet);
+  classes.erase(NcclPath::kDis);
   if (classes.empty()) {
     classes.insert(NcclPath::kLoc);  // no network to reach
   }
   return classes;
 }
 
-// The nearest classes at which there is a ring at all decide: a ring over NVLink is not given up
-// for one that would also use PCIe. A channel that comes and goes by the same NIC is preferred to
-// one that changes NICs, and that to one that reaches farther for its NIC.
-Found best_rings(const NcclMachine& machine) {
+// Ways to set the limits, best first. The nearest classes at which there is a ring at all decide: a
+// ring over NVLink is not given up for one that would also use PCIe. A channel that comes and goes
+// by the same NIC is preferred to one that changes NICs, and that to one that reaches farther.
+std::vector<NcclChannelLimits> limits_to_try(const NcclMachine& machine) {
+  std::vector<NcclChannelLimits> all;
+  NcclChannelLimits limits;
+  limits.most = kMostRings;
   for (const NcclPath intra : classes_inside(machine)) {
+    limits.worst_intra = intra;
     for (const NcclPath inter : classes_to_nics(machine)) {
-      for (const bool cross : {false, true}) {
-        if (cross && machine.nic_count() < 2) {
-          continue;
-        }
-        NcclChannelLimits limits;
-        limits.worst_intra = intra;
-        limits.worst_inter = inter;
-        limits.may_cross_nics = cross;
-        limits.most = kMostRings;
-        Found found = best_speed(machine, limits);
-        if (!found.channels.empty()) {
-          return found;
-        }
-      }
+      limits.worst_inter = inter;
+      limits.may_cross_nics = false;
+      all.push_back(limits);
+      limits.may_cross_nics = true;
+      all.push_back(limits);
+    }
+  }
+  return all;
+}
+
+Found best_rings(const NcclMachine& machine) {
+  for (const NcclChannelLimits& limits : limits_to_try(machine)) {
+    if (limits.may_cross_nics && machine.nic_count() < 2) {
+      continue;
+    }
+    Found found = best_speed(machine, limits);
+    if (!found.channels.empty()) {
+      return found;
     }
   }
   return {};

@@ -16,8 +16,8 @@ NcclPlanner::Entry& NcclPlanner::entry(std::span<const VertexId> ranks) {
   auto result = search_channels(topology_, ranks);
   Entry made{NcclRefusal{}, {}};
   if (auto* search = std::get_if<NcclSearch>(&result)) {
-    NcclPrediction prediction(*search, tables_, launch_);
-    made.plan = NcclPlan{std::move(*search), std::move(prediction)};
+    const NcclPrediction prediction(*search, tables_, launch_);
+    made.plan = NcclPlan{std::move(*search), prediction};
   } else {
     made.plan = std::get<NcclRefusal>(result);
   }

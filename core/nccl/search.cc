@@ -39,16 +39,8 @@ using MachineKey = std::tuple<std::uint32_t, std::vector<std::uint32_t>, std::ve
 std::vector<double> wire_rates(const Topology& topology, NodeId node) {
   std::vector<double> rates;
   const NodeShape& shape = topology.shape(node);
-  for (std::uint32_t v = 0; v < shape.vertices.size(); ++v) {
-    if (shape.vertices[v].kind != VertexKind::kNic) {
-      continue;
-    }
-    double sum = 0;
-    for (const LinkId link : topology.links_from(topology.vertex_in(node, v))) {
-      const bool network = topology.link_kind(link) == LinkKind::kNetwork && !topology.failed(link);
-      sum += network ? topology.bandwidth(link).bytes_per_s : 0;
-    }
-    rates.push_back(sum);
+  for (const std::uint32_t nic : shape.of_kind(VertexKind::kNic)) {
+    rates.push_back(nccl_network_gbps(topology, topology.vertex_in(node, nic)));
   }
   return rates;
 }

@@ -25,6 +25,7 @@ NcclSearch found(const Topology& topology, const std::vector<VertexId>& ranks) {
 
 std::vector<VertexId> named(const Topology& topology, const std::vector<std::string>& names) {
   std::vector<VertexId> ranks;
+  ranks.reserve(names.size());
   for (const std::string& name : names) {
     ranks.push_back(at(topology, name));
   }

@@ -78,9 +78,10 @@ TEST(NcclTraffic, RingsLeaveAndEnterEveryMachineOnce) {
 TEST(NcclTraffic, ATreeOfTwoMachinesCrossesTheNetworkOnceEachWay) {
   const TrafficOf traffic("p4d:nodes=2", CollectiveKind::kAllReduce, kTree);
   for (int i = 0; i < 4; ++i) {
-    const std::string n = std::to_string(i);
-    EXPECT_NEAR(traffic["node0/nic" + n + " -> rail" + n + "-leaf0"], 1.0 / 4, 1e-12);
-    EXPECT_NEAR(traffic["rail" + n + "-leaf0 -> node0/nic" + n], 1.0 / 4, 1e-12);
+    const std::string nic = "node0/nic" + std::to_string(i);
+    const std::string leaf = "rail" + std::to_string(i) + "-leaf0";
+    EXPECT_NEAR(traffic[nic + " -> " + leaf], 1.0 / 4, 1e-12);
+    EXPECT_NEAR(traffic[leaf + " -> " + nic], 1.0 / 4, 1e-12);
   }
   // A chain of eight: an end has one neighbour, the others two; four chains with different ends.
   EXPECT_NEAR(traffic["node0/gpu0 -> node0/nvswitch0"], (4 * 2 - 1) / 4.0, 1e-12);
