@@ -35,6 +35,7 @@ std::span<const EmbeddedFile> ${function_name}() {
 }  // namespace twinrun
 // NOLINTEND
 ")
-  set_source_files_properties(${out} PROPERTIES OBJECT_DEPENDS "${ARGN}")
+  # Compiled together with others it would lose the dependency, and keep old files inside.
+  set_source_files_properties(${out} PROPERTIES OBJECT_DEPENDS "${ARGN}" SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE ${out})
 endfunction()

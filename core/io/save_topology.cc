@@ -179,6 +179,9 @@ Json saved(const DeviceSpec& device) {
     json["rate"] = in_bits(device.rate);
   }
   put(json, "latency", device.latency);
+  if (!device.in_order) {
+    json["in_order"] = false;
+  }
   put_number(json, "price_per_hour", device.price_per_hour);
   put_number(json, "watts", device.watts);
   put(json, "source", device.source);

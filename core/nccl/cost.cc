@@ -1,7 +1,6 @@
 #include "core/nccl/cost.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace twinrun {
 namespace {
@@ -30,9 +29,6 @@ int ring_steps(CollectiveKind kind, int ranks) {
   }
   return 0;
 }
-
-// Depth of a binary tree over the nodes.
-int levels(int nodes) { return static_cast<int>(std::bit_width(static_cast<unsigned>(nodes))) - 1; }
 
 // ---- what is allowed (3.6) ----
 
@@ -193,8 +189,8 @@ Hops hops_of(const NcclSetting& setting, const NcclWay& way) {
   // One GPU a node has nothing to hide the network behind: the tree's row for everybody.
   const NcclAlgorithm network_row =
       setting.ranks_per_node() == 1 ? NcclAlgorithm::kTree : way.algorithm;
-  // Simple waits for the NIC once more, to flush what arrived.
-  const double nic = graph.nic_latency_us * (way.protocol == NcclProtocol::kSimple ? 2 : 1);
+  const double flushes = way.protocol == NcclProtocol::kSimple ? tables.flush_nic_latencies : 0;
+  const double nic = graph.nic_latency_us * (1 + flushes);
   return {intra[row(way.algorithm)][row(way.protocol)],
           tables.network_hop[row(network_row)][row(way.protocol)] + nic};
 }
@@ -270,6 +266,10 @@ bool nccl_allows(const NcclSetting& setting, const NcclWay& way) {
       (!any_protocol && way.protocol != NcclProtocol::kSimple)) {
     return false;
   }
+  if (setting.system.nodes > 1 && !setting.system.network_in_order &&
+      way.protocol != NcclProtocol::kSimple) {
+    return false;  // both others take the last byte for a sign that all have arrived
+  }
   return way.protocol != NcclProtocol::kLl128 || ll128_is_safe(setting, graph);
 }
 
@@ -292,7 +292,7 @@ double nccl_latency_us(const NcclSetting& setting, const NcclWay& way) {
   const Hops hops = hops_of(setting, way);
   switch (way.algorithm) {
     case NcclAlgorithm::kTree:
-      return base + 2 * (others * hops.intra + levels(nodes) * hops.network);
+      return base + 2 * (others * hops.intra + nccl_tree_levels(nodes) * hops.network);
     case NcclAlgorithm::kRing:
       return base + ring_latency(setting, way);
     case NcclAlgorithm::kCollnetDirect:
@@ -302,9 +302,9 @@ double nccl_latency_us(const NcclSetting& setting, const NcclWay& way) {
     case NcclAlgorithm::kNvls:
       return base + hops.intra + (nodes > 1 ? hops.network : 0);
     case NcclAlgorithm::kNvlsTree:
-      return base + hops.intra + 2 * levels(nodes) * hops.network;
+      return base + hops.intra + 2 * nccl_tree_levels(nodes) * hops.network;
     case NcclAlgorithm::kPat:
-      return base + levels(nodes) * hops.network / 3.5 + 2.8 * setting.system.ranks;
+      return base + nccl_tree_levels(nodes) * hops.network / 3.5 + 2.8 * setting.system.ranks;
   }
   return base;
 }

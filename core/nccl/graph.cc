@@ -1,6 +1,7 @@
 #include "core/nccl/graph.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace twinrun {
 
@@ -26,6 +27,10 @@ NcclPath nccl_path(PathClass path) {
       break;
   }
   return NcclPath::kDis;
+}
+
+int nccl_tree_levels(int nodes) {
+  return static_cast<int>(std::bit_width(static_cast<unsigned>(nodes))) - 1;
 }
 
 int nccl_compute_channels(const NcclSearchGraph& ring, const NcclSystem& system) {

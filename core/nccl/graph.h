@@ -68,6 +68,7 @@ struct NcclSearchGraph {
   bool plain_tree = false;               // tree: one GPU carries all network traffic of a channel
   bool same_channels = true;             // every channel visits the GPUs in the same order
   double nic_latency_us = 0;             // as the NIC's driver reports it; InfiniBand says 0
+  bool through_host = false;             // some hop inside a machine is staged in host memory
   bool operator==(const NcclSearchGraph&) const = default;
 };
 
@@ -90,8 +91,12 @@ struct NcclSystem {
   NcclCpu cpu = NcclCpu::kIntel;
   bool has_nvswitch = false;
   bool has_collnet = false;
+  bool network_in_order = true;  // bytes of a message arrive in order
   bool operator==(const NcclSystem&) const = default;
 };
+
+// Depth of a binary tree over the nodes.
+int nccl_tree_levels(int nodes);
 
 // Every channel of the search becomes two that run, or four (3.2); at most 64.
 int nccl_compute_channels(const NcclSearchGraph& ring, const NcclSystem& system);

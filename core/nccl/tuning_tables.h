@@ -21,6 +21,8 @@ struct NcclTables {
   // A ring's step costs the CPU this much once there is a network.
   double network_overhead_us = 0;
   double network_overhead_amd_us = 0;
+  // Latencies of the NIC that Simple pays on top of one, to flush what arrived.
+  double flush_nic_latencies = 1;
 
   std::array<double, 4> ll_cap_one_node{};  // GB/s of all channels, by generation
   std::array<double, 2> ll_cap_intel{};     // two nodes, more nodes

@@ -51,8 +51,9 @@ struct DeviceSpec {
   Time launch_overhead{};
   std::vector<EfficiencyPoint> efficiency;  // empty: core/compute's own curves
   std::vector<MeasuredKernel> kernels;
-  Bandwidth rate{};  // NIC: one port, one direction
-  Time latency{};    // NIC: added to every message that passes it
+  Bandwidth rate{};      // NIC: one port, one direction
+  Time latency{};        // NIC: added to every message that passes it
+  bool in_order = true;  // NIC: bytes of a message arrive in order; else NCCL uses only Simple
   double price_per_hour = 0;
   double watts = 0;
   std::string source;

@@ -107,7 +107,7 @@ TEST(Overrides, EveryNameThatDoesNotExistIsReported) {
 TEST(Overrides, ThousandsOfMachinesChangedAlikeShareOneShapeAndTakeNoTime) {
   const WorkTimer timer;
   const auto [topology, said] = changed(
-      "dgx-h100:nodes=2048", {slow({"node*/gpu0"}, 0.9), link("node*/gpu1", "node*/pcie0", 0.5),
+      "dgx-h100:nodes=2048", {slow({"node*/gpu0"}, 0.9), link("node*/gpu1", "node*/pcie1", 0.5),
                               slow({"node[0-1023]/gpu7"}, 0.5)});
   EXPECT_LT(timer.seconds(), 1);
   EXPECT_EQ(said, "");

@@ -139,10 +139,9 @@ TEST(NicChoice, GpuIOfADgxH100UsesNicI) {
   const Topology topology = topology_of("dgx-h100:nodes=2");
   for (int i = 0; i < 8; ++i) {
     const std::string n = std::to_string(i);
-    const std::string p = std::to_string(i / 2);
     EXPECT_EQ(way(topology, "node0/gpu" + n, "node1/gpu" + n),
-              "node0/gpu" + n + " node0/pcie" + p + " node0/nic" + n + " rail" + n +
-                  "-leaf0 node1/nic" + n + " node1/pcie" + p + " node1/gpu" + n);
+              "node0/gpu" + n + " node0/pcie" + n + " node0/nic" + n + " rail" + n +
+                  "-leaf0 node1/nic" + n + " node1/pcie" + n + " node1/gpu" + n);
   }
 }
 
@@ -159,11 +158,11 @@ TEST(NicChoice, TwoGpusOfAP4dShareANic) {
 
 TEST(NicChoice, RailsApartAreReachedByTheNicOfTheRightRail) {
   EXPECT_EQ(way(topology_of("dgx-h100:nodes=2,spines=0"), "node0/gpu0", "node1/gpu3"),
-            "node0/gpu0 node0/pcie0 node0/cpu0 node0/mem0 node0/cpu0 node0/pcie1 node0/nic3 "
-            "rail3-leaf0 node1/nic3 node1/pcie1 node1/gpu3");
+            "node0/gpu0 node0/pcie0 node0/cpu0 node0/mem0 node0/cpu0 node0/pcie3 node0/nic3 "
+            "rail3-leaf0 node1/nic3 node1/pcie3 node1/gpu3");
   EXPECT_EQ(way(topology_of("dgx-h100:nodes=2,spines=1"), "node0/gpu0", "node1/gpu3"),
             "node0/gpu0 node0/pcie0 node0/nic0 rail0-leaf0 spine0 rail3-leaf0 node1/nic3 "
-            "node1/pcie1 node1/gpu3");
+            "node1/pcie3 node1/gpu3");
 }
 
 TEST(Router, AFailedLinkIsAvoided) {
@@ -174,19 +173,19 @@ TEST(Router, AFailedLinkIsAvoided) {
   EXPECT_EQ(class_of(local, "gpu0", "gpu1"), "PIX");  // PCIe is the next best
   change.link_ends = {"node0/nic3", "rail3-leaf0"};
   EXPECT_EQ(way(changed("dgx-h100:nodes=2,spines=1", change), "node0/gpu3", "node1/gpu3"),
-            "node0/gpu3 node0/pcie1 node0/nic2 rail2-leaf0 spine0 rail3-leaf0 node1/nic3 "
-            "node1/pcie1 node1/gpu3");
+            "node0/gpu3 node0/pcie3 node0/cpu0 node0/mem0 node0/cpu0 node0/pcie0 node0/nic0 "
+            "rail0-leaf0 spine0 rail3-leaf0 node1/nic3 node1/pcie3 node1/gpu3");
 }
 
 TEST(Router, ADegradedLinkIsTheBottleneck) {
   OverrideSpec change;
-  change.link_ends = {"node1/gpu5", "node1/pcie2"};
+  change.link_ends = {"node1/gpu5", "node1/pcie5"};
   change.bandwidth_scale = 0.25;
   const Topology topology = changed("dgx-h100:nodes=3", change);
   Router router(topology);
   const auto slow = router.route(at(topology, "node0/gpu5"), at(topology, "node1/gpu5"));
   EXPECT_EQ(slow->bandwidth.bytes_per_s, 12e9);
-  EXPECT_EQ(topology.link_name(slow->bottleneck), "node1/pcie2 -> node1/gpu5");
+  EXPECT_EQ(topology.link_name(slow->bottleneck), "node1/pcie5 -> node1/gpu5");
   EXPECT_EQ(
       router.route(at(topology, "node0/gpu5"), at(topology, "node2/gpu5"))->bandwidth.bytes_per_s,
       48e9);

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+
+#include "core/base/units.h"
+#include "core/nccl/search.h"
+#include "core/nccl/tuning.h"
+
+namespace twinrun {
+
+// How a program drives its GPUs. One process for several launches their kernels one after another,
+// and a collective waits for the last.
+struct NcclLaunch {
+  int gpus_per_process = 1;
+  // Host side of one launch: 2 to 5 us (cuda-nccl-cpu 3.8). nccl_all_ops_8xa100_superbench, one
+  // process for eight GPUs, takes 20 us longer than the model for an operation of no bytes.
+  double launch_us = 3;
+};
+
+// What the links deliver, which is not what NCCL reckons with: channels that fill their links, and
+// those of NVLink at the rate that rings reach on it, those through host memory at what a thread
+// block can move there. Only rings and trees of one machine whose every hop
+// is NVLink of its own: a hop through another GPU (NVB) stays at NCCL's figure, because that GPU
+// has to forward besides its own work, and no measurement of forwarding alone is at hand.
+[[nodiscard]] NcclSearchGraphs delivered(const NcclSearch& search);
+
+// Time until a pipeline of stages is full, beyond latency and bytes / bandwidth. 0 for rings whose
+// links all work from the first step (all but broadcast and reduce), and for LL and LL128, which
+// hand on each line as it comes.
+[[nodiscard]] double pipeline_fill_us(const NcclModel& model,
+                                      CollectiveKind collective,
+                                      NcclAlgorithm algorithm,
+                                      NcclProtocol protocol,
+                                      Bytes bytes);
+
+// What a collective takes: chosen by NCCL's own estimate, as NCCL does, and timed by what the links
+// deliver, with the time to fill pipelines and to launch.
+class NcclPrediction {
+ public:
+  explicit NcclPrediction(const NcclSearch& search,
+                          const NcclTables& tables = default_nccl_tables(),
+                          const NcclLaunch& launch = {});
+
+  [[nodiscard]] const NcclModel& own_estimate() const { return own_; }
+  // As NcclModel::choose, but with the time that is to be expected.
+  [[nodiscard]] std::optional<NcclChoice> predict(CollectiveKind collective,
+                                                  Bytes bytes,
+                                                  int pipelined = 1) const;
+
+ private:
+  NcclModel own_;
+  NcclModel real_;
+  double launches_us_ = 0;
+};
+
+}  // namespace twinrun
