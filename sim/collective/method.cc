@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/diagnostics.h"
+#include "sim/collective/nccl_method.h"
 
 namespace twinrun::sim {
 namespace {
@@ -51,7 +52,7 @@ std::uint64_t messages_of(const CollectiveSchedule& schedule) {
 }  // namespace
 
 CollectiveMethods::CollectiveMethods(const Topology& topology, RouteCache& routes)
-    : topology_(topology), routes_(routes) {}
+    : topology_(topology), routes_(routes), nccl_(topology) {}
 
 CollectiveSpec CollectiveMethods::spec_of(const CollectiveRequest& request) const {
   CollectiveSpec spec;
@@ -91,10 +92,12 @@ CollectiveMethod CollectiveMethods::with(const CollectiveAlgorithm& algorithm,
   const std::uint64_t messages = messages_of(schedule);
   method.fidelity = request.fidelity;
   if (request.fidelity == Fidelity::kAuto) {
-    const bool few = messages <= kMostStepwiseMessages;
+    const bool few = request.may_take_steps && messages <= kMostStepwiseMessages;
     method.fidelity = few ? Fidelity::kStepwise : Fidelity::kPipelined;
-    method.why = fmt::format("{} messages are {}", messages,
-                             few ? "few enough to take one by one" : "too many to take one by one");
+    method.why = few ? fmt::format("{} messages are few enough to take one by one", messages)
+                 : request.may_take_steps
+                     ? fmt::format("{} messages are too many to take one by one", messages)
+                     : "the plan's collectives send too many messages to take one by one";
   }
   if (method.fidelity == Fidelity::kStepwise) {
     method.schedule = schedule;
@@ -137,6 +140,17 @@ CollectiveMethod CollectiveMethods::cheapest(const CollectiveRequest& request) {
 }
 
 CollectiveMethod CollectiveMethods::choose(const CollectiveRequest& request) {
+  const bool is_open = request.fidelity == Fidelity::kAuto && request.algorithm == "auto";
+  if (request.fidelity == Fidelity::kNccl || is_open) {
+    NcclMethod nccl = nccl_method(request, nccl_, topology_);
+    if (nccl.method) {
+      nccl.method->why = is_open ? "the ranks are GPUs, and NCCL has this collective" : "";
+      return *std::move(nccl.method);
+    }
+    if (!is_open) {
+      throw CannotRun("fidelity nccl: " + nccl.why_not);
+    }
+  }
   if (request.algorithm == "auto") {
     return cheapest(request);
   }

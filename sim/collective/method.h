@@ -11,6 +11,7 @@
 #include "core/base/dtype.h"
 #include "core/base/units.h"
 #include "core/collective/algorithms.h"
+#include "core/nccl/planner.h"
 #include "core/plan/op.h"
 #include "core/topology/topology.h"
 #include "sim/collective/pipelined.h"
@@ -29,7 +30,8 @@ struct CollectiveRequest {
   Dtype dtype = Dtype::kFp32;
   std::uint32_t root = 0;                  // a rank
   std::string_view algorithm = "auto";     // a row of collective_algorithms(), or auto
-  Fidelity fidelity = Fidelity::kAuto;     //
+  Fidelity fidelity = Fidelity::kAuto;
+  bool may_take_steps = true;  // auto may be stepwise: the run has few messages in all
   std::span<const VertexId> servers = {};  // of their own; none: beside the workers
   std::uint32_t server_count = 0;          // beside the workers; 0: as many as the algorithm likes
 };
@@ -62,6 +64,7 @@ class CollectiveMethods {
 
   const Topology& topology_;
   RouteCache& routes_;
+  NcclPlanner nccl_;
 };
 
 }  // namespace twinrun::sim

@@ -51,13 +51,10 @@ Engine::Engine(const Plan& plan, const Topology& topology, const SimulationOptio
       times_(plan.size(), OpTimes{kNotYetReady, {}, kNotYetReady}),
       method_(plan.instance_count(), nullptr),
       link_bytes_(topology.link_count(), 0),
-      fidelity_(options.fidelity) {
+      may_take_steps_(messages_of(plan) <= kMostStepwiseMessages) {
   place_devices();
   place_processors();
   count_waits();
-  if (fidelity_ == Fidelity::kAuto && messages_of(plan) > kMostStepwiseMessages) {
-    fidelity_ = Fidelity::kPipelined;
-  }
 }
 
 void Engine::place_devices() {

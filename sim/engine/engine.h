@@ -72,6 +72,7 @@ class Engine {
   void finish(OpId op);
   void finish_instance(InstanceId instance);
   void end_transfer(const Transit& transit);
+  void take_processor(InstanceId instance, int change);
   void enter_step(std::uint32_t run, std::uint32_t participant);
   void end_step_message(const Transit& transit);
   void watch_processor(std::uint32_t processor);
@@ -95,6 +96,7 @@ class Engine {
   std::vector<VertexId> vertex_;          // by device of the plan
   std::vector<double> slowdown_;          // by device
   std::vector<std::uint32_t> processor_;  // by device
+  std::vector<std::uint32_t> communicating_;  // by processor: collectives that run
   std::vector<SharedDevice> processors_;
   std::vector<std::uint32_t> waits_;    // by op: ends that must come first
   std::vector<std::uint32_t> missing_;  // by instance: ops that are not ready
@@ -107,7 +109,7 @@ class Engine {
   std::map<MethodKey, CollectiveMethod> method_by_shape_;
   std::vector<const CollectiveMethod*> method_;  // by instance
   std::vector<double> link_bytes_;               // by link
-  Fidelity fidelity_ = Fidelity::kAuto;          // for collectives that leave it open
+  bool may_take_steps_;                  // see CollectiveRequest
   std::size_t running_ = 0;                      // ops that started and have not ended
   std::size_t ended_ = 0;
   EngineCounts counts_;

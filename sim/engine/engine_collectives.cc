@@ -33,7 +33,8 @@ const CollectiveMethod& Engine::method_of(InstanceId instance) {
   request.dtype = shape.dtype;
   request.root = root;
   request.algorithm = plan_.algorithm_name(shape);
-  request.fidelity = fidelity_;
+  request.fidelity = options_.fidelity;
+  request.may_take_steps = may_take_steps_;
   request.servers = options_.servers;
   request.server_count = options_.server_count;
   entry->second = methods_.choose(request);

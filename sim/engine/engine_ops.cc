@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "core/base/check.h"
+#include "core/compute/compute_time.h"
 #include "sim/engine/engine.h"
 
 // How the engine starts and ends ops that are not collectives.
@@ -12,13 +13,11 @@ Time Engine::compute_time_of(OpId op) const {
   Time time{};
   if (const std::optional<Time> given = plan_.duration(op)) {
     time = *given;
-  } else {
-    const DeviceSpec* const spec = topology_.device(vertex_[device]);
-    const ComputeOp& work = plan_.compute(op);
-    const double peak =
-        spec == nullptr ? 0 : spec->peak[static_cast<std::size_t>(work.dtype)].flop_per_s;
-    const double seconds = peak > 0 ? work.flops / peak : 0;
-    time = {static_cast<std::int64_t>(std::ceil(seconds * 1e12))};
+  } else if (const DeviceSpec* const spec = topology_.device(vertex_[device])) {
+    const VertexId vertex = vertex_[device];
+    time = compute_time(*spec, plan_.compute(op), plan_.kernel(op),
+                        {topology_.compute_scale(vertex), topology_.memory_bandwidth_scale(vertex)})
+               .time;
   }
   const double factor = slowdown_[device] * options_.compute_scale;
   if (factor != 1) {
