@@ -25,8 +25,10 @@ inline Time run_parameter_server(const Topology& topology, std::uint32_t n) {
   const std::vector<std::int64_t> shares = spread_shares(n);
   Router router(topology);
   MaxMin network(shared_links(topology));
+  std::vector<LinkId> route;
   for (std::uint32_t i = 0; i < n; ++i) {
-    network.start(FlowId{i}, router.route(hosts[i], hosts[n])->links, {shares[i]}, {});
+    router.links(hosts[i], hosts[n], 0, route);
+    network.start(FlowId{i}, route, {shares[i]}, {});
   }
   Time now{};
   std::vector<FlowId> finished;
@@ -37,8 +39,8 @@ inline Time run_parameter_server(const Topology& topology, std::uint32_t n) {
     for (const FlowId flow : finished) {
       const std::size_t i = index_of(flow);
       if (i < n) {
-        network.start(id_at<FlowId>(n + i), router.route(hosts[n], hosts[i])->links, {shares[i]},
-                      now);
+        router.links(hosts[n], hosts[i], 0, route);
+        network.start(id_at<FlowId>(n + i), route, {shares[i]}, now);
       }
     }
   }
