@@ -100,48 +100,17 @@ void FluidNetwork::start(FlowId flow, std::span<const LinkId> route, Bytes bytes
   if (route.empty()) {
     flows_[slot].bytes = 0;  // stays where it is
   }
-  wait_until(clock_ + static_cast<double>(latency), slot);
-}
-
-void FluidNetwork::wait_until(double date, std::uint32_t slot) {
-  const Arrival arrival{date, flows_[slot].sequence, slot};
-  if (queue_front_ == queue_.size()) {
-    queue_.clear();
-    queue_front_ = 0;
-  }
-  if (queue_.empty() || queue_.back().date <= date) {
-    queue_.push_back(arrival);
-  } else {
-    heap_.push_back(arrival);
-    std::push_heap(heap_.begin(), heap_.end());
-  }
+  arrivals_.push({clock_ + static_cast<double>(latency), flows_[slot].sequence, slot});
 }
 
 double FluidNetwork::next_arrival() const {
-  const double queued = queue_front_ < queue_.size() ? queue_[queue_front_].date : kNever;
-  return heap_.empty() ? queued : std::min(queued, heap_.front().date);
-}
-
-FluidNetwork::Arrival FluidNetwork::take_arrival() {
-  const bool from_queue =
-      queue_front_ < queue_.size() && (heap_.empty() || heap_.front() < queue_[queue_front_]);
-  if (from_queue) {
-    const Arrival arrival = queue_[queue_front_++];
-    if (queue_front_ > 1024 && queue_front_ * 2 > queue_.size()) {
-      queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(queue_front_));
-      queue_front_ = 0;
-    }
-    return arrival;
-  }
-  std::pop_heap(heap_.begin(), heap_.end());
-  const Arrival arrival = heap_.back();
-  heap_.pop_back();
-  return arrival;
+  return arrivals_.empty() ? kNever : arrivals_.top().date;
 }
 
 void FluidNetwork::arrive(double until) {
   while (next_arrival() <= until) {
-    const std::uint32_t slot = take_arrival().slot;
+    const std::uint32_t slot = arrivals_.top().slot;
+    arrivals_.pop();
     if (flows_[slot].bytes > 0) {
       flows_[slot].drains = true;
       enter(slot, flows_[slot].bytes);
@@ -156,9 +125,12 @@ void FluidNetwork::run_instant(double date, std::vector<FlowId>& finished) {
   ended_.clear();
   leave(ended_);
   arrive(end_of_instant(clock_));
-  std::sort(ended_.begin(), ended_.end(), [&](std::uint32_t a, std::uint32_t b) {
+  const auto started_before = [&](std::uint32_t a, std::uint32_t b) {
     return flows_[a].sequence < flows_[b].sequence;
-  });
+  };
+  if (!std::is_sorted(ended_.begin(), ended_.end(), started_before)) {
+    std::sort(ended_.begin(), ended_.end(), started_before);
+  }
   for (const std::uint32_t slot : ended_) {
     finished.push_back(flows_[slot].id);
     flows_[slot].drains = false;

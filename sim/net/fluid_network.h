@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/net/dated_queue.h"
 #include "sim/net/flow_network.h"
 
 namespace twinrun::sim {
@@ -85,9 +86,7 @@ class FluidNetwork : public FlowNetwork {
   };
 
   [[nodiscard]] std::uint32_t take_slot(FlowId flow, Bytes bytes);
-  void wait_until(double date, std::uint32_t slot);
   [[nodiscard]] double next_arrival() const;
-  [[nodiscard]] Arrival take_arrival();
   void arrive(double until);
   void run_instant(double date, std::vector<FlowId>& finished);
 
@@ -98,10 +97,7 @@ class FluidNetwork : public FlowNetwork {
   double clock_ = 0;
   Time shown_{};  // the date of the last advance_to()
   std::uint64_t started_ = 0;
-  // Flows in their latency. Those of equal latency queue up in order; the rest go to a heap.
-  std::vector<Arrival> queue_;
-  std::size_t queue_front_ = 0;
-  std::vector<Arrival> heap_;
+  DatedQueue<Arrival> arrivals_;  // flows in their latency
   std::vector<std::uint32_t> ended_;
 };
 
