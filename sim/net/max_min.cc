@@ -301,13 +301,13 @@ void MaxMin::update_finish(std::uint32_t index) {
   finishes_.set(index, std::max(clock(), flows.since + left / links_[index].level * 1e12));
 }
 
-void MaxMin::enter(std::uint32_t slot, double bytes) {
+void MaxMin::enter(std::uint32_t slot, double bytes, double cap) {
   if (slot >= drains_.size()) {
     drains_.resize(slot + std::size_t{1});
   }
   Drain& drain = drains_[slot];
   const std::span<const Hop> hops = routes()[slot];
-  drain.limit = kNever;
+  drain.limit = cap;
   drain.is_simple = true;
   for (const Hop& hop : hops) {
     drain.limit = std::min(drain.limit, links_[hop.link].capacity / hop.times);

@@ -16,10 +16,10 @@ namespace twinrun::sim {
 //
 // Every link has a water level: the rate that fills it, given what its other flows are held to
 // elsewhere. A flow is held by the link whose level is its rate, or by its own limit, the narrowest
-// capacity on its way. A state in which no link is over capacity, every link that holds flows is
-// full, and none of its other flows is faster than its level, is the one max-min allocation; so
-// the order of repairs decides the cost and never the result. Links are repaired lowest level
-// first, which leaves everything below a change untouched.
+// capacity on its way or its cap. A state in which no link is over capacity, every link that holds
+// flows is full, and none of its other flows is faster than its level, is the one max-min
+// allocation; so the order of repairs decides the cost and never the result. Links are repaired
+// lowest level first, which leaves everything below a change untouched.
 //
 //   - Flows held by one link drain alike: the link counts the bytes V each has drained, a flow's
 //     finish tag is V at its start plus its bytes, and a new level costs O(1) for all of them.
@@ -65,7 +65,7 @@ class MaxMin final : public FluidNetwork {
     bool operator<(const Tag& b) const { return finish > b.finish; }  // for std::push_heap
   };
   struct Drain {
-    double limit = 0;              // the narrowest capacity on the way
+    double limit = 0;              // the narrowest capacity on the way, or its cap
     double finish = 0;             // in the holder's virtual bytes; a date when held by the limit
     std::uint32_t holder = kNone;  // kNone: its own limit
     std::uint32_t stamp = 0;
@@ -109,7 +109,7 @@ class MaxMin final : public FluidNetwork {
     double fastest_other = 0;  // among the flows held elsewhere, before
   };
 
-  void enter(std::uint32_t slot, double bytes) override;
+  void enter(std::uint32_t slot, double bytes, double cap) override;
   double next_finish() override;
   void leave(std::vector<std::uint32_t>& slots) override;
   FlowRate drain_of(std::uint32_t slot) override;
