@@ -21,6 +21,7 @@ MaxMin::MaxMin(SharedLinks shared, std::size_t most_repairs)
     : FluidNetwork(std::move(shared)),
       links_(links().owner.size()),
       flows_of_(links().owner.size()),
+      alone_(links().owner.size(), kNone),
       finishes_(links().owner.size()),
       queue_(links().owner.size(), widest(links().bytes_per_s)),
       most_repairs_(most_repairs) {
@@ -80,6 +81,33 @@ bool MaxMin::must_watch(std::uint32_t index) const {
   return !all_go_on || link.capacity < links_[flows.next].capacity;
 }
 
+bool MaxMin::note_alone(std::uint32_t slot) {
+  const std::span<const Hop> hops = routes()[slot];
+  const bool is_alone = std::all_of(hops.begin(), hops.end(),
+                                    [&](const Hop& hop) { return alone_[hop.link] == kNone; });
+  drains_[slot].is_alone = is_alone;
+  if (is_alone) {
+    for (const Hop& hop : hops) {
+      alone_[hop.link] = slot;
+    }
+  }
+  return is_alone;
+}
+
+// Into the lists of all its links, and before it whoever was alone on one of them.
+void MaxMin::join_all(std::uint32_t slot) {
+  const auto hops = static_cast<std::uint32_t>(routes()[slot].size());
+  drains_[slot].is_alone = false;
+  for (std::uint32_t hop = 0; hop < hops; ++hop) {
+    const std::uint32_t link = routes()[slot][hop].link;
+    const std::uint32_t other = std::exchange(alone_[link], kShared);
+    if (other < kShared && other != slot) {
+      join_all(other);
+    }
+    join(slot, hop);
+  }
+}
+
 void MaxMin::join(std::uint32_t slot, std::uint32_t hop_index) {
   Hop& hop = routes()[slot][hop_index];
   Link& link = links_[hop.link];
@@ -125,6 +153,7 @@ void MaxMin::part(std::uint32_t slot, std::uint32_t hop_index, double rate, doub
     flows.limits = 0;
     link.others = 0;
     link.fastest = 0;
+    alone_[hop.link] = kNone;
   }
   if (link.is_watched && link.held == 0 && !must_watch(hop.link)) {
     unwatch(hop.link);
@@ -135,6 +164,13 @@ void MaxMin::part(std::uint32_t slot, std::uint32_t hop_index, double rate, doub
 
 void MaxMin::remove(std::uint32_t slot) {
   Drain& drain = drains_[slot];
+  if (drain.is_alone) {
+    for (const Hop& hop : routes()[slot]) {
+      alone_[hop.link] = kNone;
+    }
+    ++drain.stamp;
+    return;
+  }
   const double rate = rate_of(drain);
   const double published = published_rate_of(drain);
   const std::span<const Hop> hops = routes()[slot];
@@ -310,12 +346,13 @@ void MaxMin::enter(std::uint32_t slot, double bytes, double cap) {
   drain.limit = cap;
   drain.is_simple = true;
   for (const Hop& hop : hops) {
-    drain.limit = std::min(drain.limit, links_[hop.link].capacity / hop.times);
+    const double capacity = links().bytes_per_s[hop.link];
+    drain.limit = std::min(drain.limit, hop.times == 1 ? capacity : capacity / hop.times);
     drain.is_simple = drain.is_simple && hop.times == 1;
   }
   tag_by_limit(slot, bytes);
-  for (std::uint32_t hop = 0; hop < hops.size(); ++hop) {
-    join(slot, hop);
+  if (!note_alone(slot)) {
+    join_all(slot);
   }
 }
 

@@ -29,8 +29,8 @@ namespace twinrun::sim {
 //     rounded up, and hears of a change only when one leaves its band; when the sum no longer fits
 //     it turns exact.
 //   - A link is watched only if it could ever fill up: not when the limits of its flows fit into
-//     it (a flow alone meets no watched link at all), and not when all of its flows go on to one
-//     next link that is no wider.
+//     it, and not when all of its flows go on to one next link that is no wider.
+//   - A flow alone on all of its links is only noted there, until a second one comes.
 class MaxMin final : public FluidNetwork {
  public:
   explicit MaxMin(SharedLinks shared);
@@ -44,6 +44,7 @@ class MaxMin final : public FluidNetwork {
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  static constexpr std::uint32_t kShared = kNone - 1;
   static constexpr double kTolerance = 1e-13;
   static constexpr double kStale = -1;
   static constexpr double kPublishedAbove = 1.006;  // half of the band of a published level
@@ -70,6 +71,7 @@ class MaxMin final : public FluidNetwork {
     std::uint32_t holder = kNone;  // kNone: its own limit
     std::uint32_t stamp = 0;
     bool is_simple = true;  // crosses no capacity twice
+    bool is_alone = false;  // on all of its links, and in none of their lists
   };
   // What a neighbour's new level needs to see of a link: one cache line, and all links together fit
   // into a second-level cache.
@@ -115,6 +117,8 @@ class MaxMin final : public FluidNetwork {
   FlowRate drain_of(std::uint32_t slot) override;
 
   // Flows on links: max_min.cc
+  [[nodiscard]] bool note_alone(std::uint32_t slot);
+  void join_all(std::uint32_t slot);
   void join(std::uint32_t slot, std::uint32_t hop_index);
   void part(std::uint32_t slot, std::uint32_t hop_index, double rate, double published);
   void remove(std::uint32_t slot);
@@ -160,9 +164,12 @@ class MaxMin final : public FluidNetwork {
 
   std::vector<Link> links_;
   std::vector<LinkFlows> flows_of_;  // by link
-  std::vector<Drain> drains_;        // by slot
-  DatedQueue<Tag> by_limit_;         // dates of flows held by their limit
-  FinishDates finishes_;             // by link
+  // By link: the slot of the flow that is alone there, kNone without flows, kShared when its flows
+  // are in its list. Apart from the links, because it is all that a flow alone needs to see.
+  std::vector<std::uint32_t> alone_;
+  std::vector<Drain> drains_;  // by slot
+  DatedQueue<Tag> by_limit_;   // dates of flows held by their limit
+  FinishDates finishes_;       // by link
   std::vector<std::uint32_t> marked_;
   std::vector<std::uint32_t> touched_;
   RepairQueue queue_;
