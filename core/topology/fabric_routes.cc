@@ -93,6 +93,7 @@ void FabricRoutes::number_choices() {
     }
   }
   choices_of_.resize(choosing_);
+  steps_.resize(vertices_.size());
   distance_.assign(vertices_.size(), kNone);
 }
 
@@ -136,12 +137,11 @@ void FabricRoutes::measure_distances_to(std::uint32_t destination) {
 }
 
 const FabricRoutes::Steps& FabricRoutes::steps_to(std::uint32_t destination) {
-  auto [entry, is_new] = steps_.try_emplace(destination);
-  Steps& steps = entry->second;
-  if (!is_new) {
+  Steps& steps = steps_[destination];
+  if (!steps.empty()) {
     return steps;
   }
-  steps.assign(choosing_, kNone);
+  steps.assign(choosing_ + std::size_t{1}, kNone);  // never empty
   measure_distances_to(destination);
   for (const std::uint32_t v : reached_) {
     if (v != destination) {
@@ -192,10 +192,11 @@ bool FabricRoutes::route(VertexId from, VertexId to, std::uint64_t flow, std::ve
   const std::uint32_t aim = aim_for(goal);
   const Steps& steps = steps_to(aim);
   const std::size_t before = out.size();
-  const std::uint64_t hash =
-      mixed(mixed(mixed(static_cast<std::uint64_t>(from)) ^ static_cast<std::uint64_t>(to)) ^ flow);
-  std::uint64_t digits =
-      topology_.routing_rule() == RoutingRule::kDModK ? port_number_[goal] : hash;
+  std::uint64_t digits = port_number_[goal];
+  if (topology_.routing_rule() != RoutingRule::kDModK) {
+    digits = mixed(static_cast<std::uint64_t>(from)) ^ static_cast<std::uint64_t>(to);
+    digits = mixed(mixed(digits) ^ flow);
+  }
   while (at != goal) {
     const std::uint32_t step =
         at == aim ? in_step_[in_offsets_[goal]] : next_step(at, steps, digits);

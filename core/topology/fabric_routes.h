@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "core/topology/topology.h"
@@ -59,7 +58,7 @@ class FabricRoutes {
   std::vector<std::uint32_t> choice_index_;  // kNone for a port with one wire: it has no choice
   std::uint32_t choosing_ = 0;               // how many have one
   std::vector<std::uint32_t> port_number_;   // order among ports, for d-mod-k
-  std::unordered_map<std::uint32_t, Steps> steps_;  // by destination
+  std::vector<Steps> steps_;                 // by destination; empty until asked for
 
   std::vector<Choice> choices_;
   std::vector<std::uint32_t> choice_steps_;
