@@ -4,8 +4,10 @@
 # share build/release. The first configure leaves the tests out; `make test` switches them on once and
 # they stay on, while `make build` goes on to build only the program.
 .DEFAULT_GOAL := build
-.PHONY: build demo test bench asan conan format lint tidy clean help packages-build packages-test packages-lint packages-conan
+.PHONY: build demo test bench asan conan format lint tidy clean help packages-build packages-test packages-lint packages-bench packages-conan
 
+# quick or full: which scenarios `make bench` runs through SimGrid.
+BENCH ?= quick
 # CI says ON.
 WERROR ?= OFF
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
@@ -24,8 +26,9 @@ test: $(WITH_TESTS) ## build everything in release and run every test
 	@cmake --build $(RELEASE) -j $(JOBS)
 	@ctest --preset release
 
-bench: $(WITH_TESTS) ## build and run the benchmarks
+bench: $(WITH_TESTS) packages-bench ## the benchmarks, then a table against SimGrid; BENCH=full has the long runs too
 	@cmake --build $(RELEASE) -j $(JOBS) --target bench
+	@tests/bench/compare_simgrid.py $(BENCH) --scenario $(RELEASE)/tests/sim_scenario --program $(RELEASE)/twinrun
 
 asan: packages-test ## build with address and undefined-behaviour sanitizers, run every test
 	@cmake --preset asan
@@ -64,5 +67,7 @@ packages-test:
 	@cmake/install-packages.sh build test
 packages-lint:
 	@cmake/install-packages.sh build test lint
+packages-bench:
+	@cmake/install-packages.sh bench || echo 'going on without what is missing'
 packages-conan:
 	@cmake/install-packages.sh build test conan

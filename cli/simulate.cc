@@ -28,6 +28,7 @@ struct SimulateOptions {
   std::string jitter = "none";
   std::vector<std::string> slow;
   double cores = 0;
+  double communication_share = 0;
   bool allow_oom = false;
   RunFiles files;
 };
@@ -66,6 +67,7 @@ sim::SimulationOptions simulation_options(const SimulateOptions& options,
   out.noise = *noise;
   out.noise.seed = options.seed;
   out.cores_per_node = options.cores;
+  out.communication_share = options.communication_share;
   for (const std::string& slow : options.slow) {
     add_slow(slow, topology, out);
   }
@@ -195,6 +197,10 @@ Run add_simulate(CLI::App& app) {
                  "cores that the CPU devices of a machine share; each has its own when left out")
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("N");
+  app.add_option("--sm-share", options->communication_share,
+                 "share of a GPU's multiprocessors that a running collective keeps from compute")
+      ->check(CLI::Range(0.0, 0.9))
+      ->type_name("SHARE");
   add_run_file_options(app, options->files);
   app.add_flag("--allow-oom", options->allow_oom,
                "exit 0 though a device's memory does not suffice");

@@ -71,13 +71,12 @@ class FlowRun {
     for (; is_due(now); ++next_) {
       const std::uint32_t flow = order_[next_];
       const FlowRequest& request = requests_[flow];
-      const std::optional<Route> route = router_.route(request.from, request.to, flow);
-      if (!route) {
+      if (!router_.links(request.from, request.to, flow, route_)) {
         throw CannotRun(fmt::format("there is no way from {} to {} in {}",
                                     topology_.name(request.from), topology_.name(request.to),
                                     topology_.name()));
       }
-      network_.start(id_at<FlowId>(flow), route->links, request.bytes, now);
+      network_.start(id_at<FlowId>(flow), route_, request.bytes, now);
       results_.flows[flow].start = now;
       ++in_flight_;
     }
@@ -98,6 +97,7 @@ class FlowRun {
   std::size_t window_;
   FlowNetwork& network_;
   Router router_;
+  std::vector<LinkId> route_;
   std::vector<std::uint32_t> order_;  // of starting
   std::size_t next_ = 0;              // in order_
   std::size_t in_flight_ = 0;

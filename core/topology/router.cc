@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "core/topology/path_class.h"
 
@@ -22,13 +23,16 @@ std::uint32_t Router::local(VertexId v) const {
   return static_cast<std::uint32_t>(v) - topology_.node(topology_.node_of(v)).first_vertex;
 }
 
-// Where a vertex meets the fabric: itself when it has a wire; the NIC of its choice first, then the
-// machine's other NICs (for fabrics whose rails are apart), then whatever else has a wire.
-std::vector<VertexId> Router::ports_near(VertexId v) {
-  const NodeId node = topology_.node_of(v);
-  if (node == no_id<NodeId>() || fabric_.has_wire(v)) {
-    return {v};
+// Where a vertex of a machine, without a wire of its own, meets the fabric: the NIC of its choice
+// first, then the machine's other NICs (for fabrics whose rails are apart), then whatever else has
+// a wire.
+const std::vector<VertexId>& Router::ports_near(VertexId v) {
+  auto [entry, is_new] = ports_.try_emplace(static_cast<std::uint32_t>(v));
+  std::vector<VertexId>& ports = entry->second;
+  if (!is_new) {
+    return ports;
   }
+  const NodeId node = topology_.node_of(v);
   const NodeShape& shape = topology_.shape(node);
   std::vector<std::uint32_t> locals = routes_in(node).nics_of(local(v));
   for (std::uint32_t other = 0; other < shape.vertices.size(); ++other) {
@@ -36,7 +40,6 @@ std::vector<VertexId> Router::ports_near(VertexId v) {
       locals.push_back(other);
     }
   }
-  std::vector<VertexId> ports;
   for (const std::uint32_t port : locals) {
     if (fabric_.has_wire(topology_.vertex_in(node, port))) {
       ports.push_back(topology_.vertex_in(node, port));
@@ -45,7 +48,10 @@ std::vector<VertexId> Router::ports_near(VertexId v) {
   return ports;
 }
 
-bool Router::append_local(VertexId from, VertexId to, Route& route) {
+bool Router::append_local(VertexId from,
+                          VertexId to,
+                          std::vector<LinkId>& links,
+                          bool& through_host) {
   if (from == to) {
     return true;
   }
@@ -55,44 +61,54 @@ bool Router::append_local(VertexId from, VertexId to, Route& route) {
     return false;
   }
   for (const std::uint32_t link : way->links) {
-    route.links.push_back(topology_.link_in(node, link));
+    links.push_back(topology_.link_in(node, link));
   }
-  route.through_host = route.through_host || way->through_host;
+  through_host = through_host || way->through_host;
   return true;
 }
 
-bool Router::between_ports(
-    VertexId from, VertexId a, VertexId b, VertexId to, std::uint64_t flow, Route& route) {
-  route = {};
-  return append_local(from, a, route) && fabric_.route(a, b, flow, route.links) &&
-         append_local(b, to, route);
+bool Router::find(VertexId from,
+                  VertexId to,
+                  std::uint64_t flow,
+                  std::vector<LinkId>& links,
+                  bool& through_host) {
+  const NodeId home = topology_.node_of(from);
+  if (from == to || (home != no_id<NodeId>() && home == topology_.node_of(to))) {
+    return append_local(from, to, links, through_host);
+  }
+  const auto is_port = [&](VertexId v) {
+    return fabric_.has_wire(v) || topology_.node_of(v) == no_id<NodeId>();
+  };
+  const std::span<const VertexId> leave =
+      is_port(from) ? std::span(&from, 1) : std::span(ports_near(from));
+  const std::span<const VertexId> enter =
+      is_port(to) ? std::span(&to, 1) : std::span(ports_near(to));
+  for (const VertexId b : enter) {
+    for (const VertexId a : leave) {
+      links.clear();
+      through_host = false;
+      if (append_local(from, a, links, through_host) && fabric_.route(a, b, flow, links) &&
+          append_local(b, to, links, through_host)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool Router::links(VertexId from, VertexId to, std::uint64_t flow, std::vector<LinkId>& links) {
+  links.clear();
+  bool through_host = false;
+  return find(from, to, flow, links, through_host);
 }
 
 std::optional<Route> Router::route(VertexId from, VertexId to, std::uint64_t flow) {
   Route route;
-  const NodeId home = topology_.node_of(from);
-  if (from == to) {
-    route.path = PathClass::kLoc;
-    return route;
+  if (!find(from, to, flow, route.links, route.through_host)) {
+    return std::nullopt;
   }
-  if (home != no_id<NodeId>() && home == topology_.node_of(to)) {
-    if (!append_local(from, to, route)) {
-      return std::nullopt;
-    }
-    measure(route);
-    return route;
-  }
-  const std::vector<VertexId> leave = ports_near(from);
-  const std::vector<VertexId> enter = ports_near(to);
-  for (const VertexId b : enter) {
-    for (const VertexId a : leave) {
-      if (between_ports(from, a, b, to, flow, route)) {
-        measure(route);
-        return route;
-      }
-    }
-  }
-  return std::nullopt;
+  measure(route);
+  return route;
 }
 
 std::optional<Route> Router::wires(VertexId from, VertexId to) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "core/topology/fabric_routes.h"
@@ -29,21 +30,29 @@ class Router {
 
   // Nothing when there is no way. Different flows of one pair may take different ways (ECMP).
   std::optional<Route> route(VertexId from, VertexId to, std::uint64_t flow = 0);
+  // The links of the same way alone, in place of what was there; false when there is none. A few
+  // times cheaper, for simulations that ask for every message.
+  bool links(VertexId from, VertexId to, std::uint64_t flow, std::vector<LinkId>& links);
   // The same without P2P and GPUDirect rules, inside one machine: where the wires lead.
   std::optional<Route> wires(VertexId from, VertexId to);
 
  private:
   NodeRoutes& routes_in(NodeId node);
   [[nodiscard]] std::uint32_t local(VertexId v) const;
-  std::vector<VertexId> ports_near(VertexId v);
-  bool append_local(VertexId from, VertexId to, Route& route);
-  bool between_ports(
-      VertexId from, VertexId a, VertexId b, VertexId to, std::uint64_t flow, Route& route);
+  const std::vector<VertexId>& ports_near(VertexId v);
+  // Both append to the links and set through_host where that is so.
+  bool append_local(VertexId from, VertexId to, std::vector<LinkId>& links, bool& through_host);
+  bool find(VertexId from,
+            VertexId to,
+            std::uint64_t flow,
+            std::vector<LinkId>& links,
+            bool& through_host);
   void measure(Route& route) const;
 
   const Topology& topology_;
   std::vector<std::unique_ptr<NodeRoutes>> by_shape_;
   FabricRoutes fabric_;
+  std::unordered_map<std::uint32_t, std::vector<VertexId>> ports_;  // by vertex, once asked for
 };
 
 }  // namespace twinrun

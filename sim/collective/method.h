@@ -28,10 +28,10 @@ struct CollectiveRequest {
   std::span<const VertexId> ranks;
   Bytes bytes{};
   Dtype dtype = Dtype::kFp32;
-  std::uint32_t root = 0;                  // a rank
-  std::string_view algorithm = "auto";     // a row of collective_algorithms(), or auto
+  std::uint32_t root = 0;               // a rank
+  std::string_view algorithm = "auto";  // a row of collective_algorithms(), or auto
   Fidelity fidelity = Fidelity::kAuto;
-  bool may_take_steps = true;  // auto may be stepwise: the run has few messages in all
+  bool may_take_steps = true;              // auto may be stepwise: the run has few messages in all
   std::span<const VertexId> servers = {};  // of their own; none: beside the workers
   std::uint32_t server_count = 0;          // beside the workers; 0: as many as the algorithm likes
 };

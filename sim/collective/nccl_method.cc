@@ -9,10 +9,13 @@
 namespace twinrun::sim {
 namespace {
 
-// One transfer that takes `moving` alone, loading the links by their shares. Where the prediction is
-// faster than the figures of the links (which are NCCL's, below what NVLink delivers), the shares are
-// lowered until the fullest link is just full.
-FluidCollective fluid_of(const NcclTraffic& traffic, Bytes bytes, double moving_s, const Topology& topology) {
+// One transfer that takes `moving` alone, loading the links by their shares. Where the prediction
+// is faster than the figures of the links (which are NCCL's, below what NVLink delivers), the
+// shares are lowered until the fullest link is just full.
+FluidCollective fluid_of(const NcclTraffic& traffic,
+                         Bytes bytes,
+                         double moving_s,
+                         const Topology& topology) {
   ScheduleProfile profile;
   double fullest = 0;
   for (const auto& [link, share] : traffic.share) {
@@ -30,14 +33,17 @@ FluidCollective fluid_of(const NcclTraffic& traffic, Bytes bytes, double moving_
   // Rounding shares to whole crossings may have overfilled a link again; the transfer gets shorter.
   const double allowed = to_seconds(fluid.alone);
   const double fit = allowed > moving_s ? moving_s / allowed : 1;
-  fluid.bytes = {std::max<std::int64_t>(1, std::llround(static_cast<double>(fluid.bytes.count) * fit))};
+  fluid.bytes = {
+      std::max<std::int64_t>(1, std::llround(static_cast<double>(fluid.bytes.count) * fit))};
   fluid.most_bytes_per_s = static_cast<double>(fluid.bytes.count) / moving_s;
   return fluid;
 }
 
 }  // namespace
 
-NcclMethod nccl_method(const CollectiveRequest& request, NcclPlanner& planner, const Topology& topology) {
+NcclMethod nccl_method(const CollectiveRequest& request,
+                       NcclPlanner& planner,
+                       const Topology& topology) {
   const auto& answer = planner.plan(request.ranks);
   if (const auto* const refusal = std::get_if<NcclRefusal>(&answer)) {
     return {std::nullopt, refusal->why};
@@ -54,10 +60,9 @@ NcclMethod nccl_method(const CollectiveRequest& request, NcclPlanner& planner, c
   method.channels = choice->channels;
   method.participants.assign(request.ranks.begin(), request.ranks.end());
   const double total_us = choice->time_us;
-  const double latency_us =
-      std::min(0.999 * total_us, prediction.own_estimate()
-                                     .cost(request.kind, choice->algorithm, choice->protocol)
-                                     .latency_us);
+  const double latency_us = std::min(
+      0.999 * total_us,
+      prediction.own_estimate().cost(request.kind, choice->algorithm, choice->protocol).latency_us);
   method.fluid = fluid_of(planner.traffic(request.ranks, request.kind, choice->algorithm),
                           request.bytes, (total_us - latency_us) * 1e-6, topology);
   method.fluid.latency = microseconds(latency_us);

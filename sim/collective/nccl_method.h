@@ -13,6 +13,8 @@ struct NcclMethod {
   std::optional<CollectiveMethod> method;
   std::string why_not;
 };
-NcclMethod nccl_method(const CollectiveRequest& request, NcclPlanner& planner, const Topology& topology);
+NcclMethod nccl_method(const CollectiveRequest& request,
+                       NcclPlanner& planner,
+                       const Topology& topology);
 
 }  // namespace twinrun::sim

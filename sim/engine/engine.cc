@@ -89,6 +89,7 @@ void Engine::place_processors() {
     }
     processor_.push_back(processor);
   }
+  communicating_.resize(processors_.size());
 }
 
 void Engine::count_waits() {
@@ -225,6 +226,9 @@ void Engine::finish(OpId op) {
   ++ended_;
   ++counts_.events;
   memory_.apply(op, MemoryWhen::kEnd, now_);
+  if (plan_.kind(op) == OpKind::kCollective) {
+    communicate(op, false);
+  }
   for (const OpId successor : plan_.successors(op)) {
     if (--waits_[index_of(successor)] == 0) {
       ready_.push_back(successor);

@@ -67,12 +67,15 @@ class Engine {
   bool finish_uncontended(InstanceId instance, const CollectiveMethod& method);
   void start_fluid(InstanceId instance, const FluidCollective& fluid);
   void move_fluid(InstanceId instance);
-  void start_transfer(const Transit& transit, std::span<const LinkId> links, Bytes bytes);
+  void start_transfer(const Transit& transit,
+                      std::span<const LinkId> links,
+                      Bytes bytes,
+                      Bandwidth most = FlowNetwork::kNoCap);
   void finish_after(OpId op, Time duration);
   void finish(OpId op);
   void finish_instance(InstanceId instance);
   void end_transfer(const Transit& transit);
-  void take_processor(InstanceId instance, int change);
+  void communicate(OpId op, bool starts);
   void enter_step(std::uint32_t run, std::uint32_t participant);
   void end_step_message(const Transit& transit);
   void watch_processor(std::uint32_t processor);
@@ -93,9 +96,9 @@ class Engine {
   MemoryMeter memory_;
   Time now_{};
 
-  std::vector<VertexId> vertex_;          // by device of the plan
-  std::vector<double> slowdown_;          // by device
-  std::vector<std::uint32_t> processor_;  // by device
+  std::vector<VertexId> vertex_;              // by device of the plan
+  std::vector<double> slowdown_;              // by device
+  std::vector<std::uint32_t> processor_;      // by device
   std::vector<std::uint32_t> communicating_;  // by processor: collectives that run
   std::vector<SharedDevice> processors_;
   std::vector<std::uint32_t> waits_;    // by op: ends that must come first
@@ -109,7 +112,7 @@ class Engine {
   std::map<MethodKey, CollectiveMethod> method_by_shape_;
   std::vector<const CollectiveMethod*> method_;  // by instance
   std::vector<double> link_bytes_;               // by link
-  bool may_take_steps_;                  // see CollectiveRequest
+  bool may_take_steps_;                          // see CollectiveRequest
   std::size_t running_ = 0;                      // ops that started and have not ended
   std::size_t ended_ = 0;
   EngineCounts counts_;

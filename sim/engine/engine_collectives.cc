@@ -48,6 +48,7 @@ void Engine::start_collective(InstanceId instance) {
   const std::span<const OpId> ops = plan_.instance_ops(instance);
   for (const OpId op : ops) {
     start_op(op);
+    communicate(op, true);
   }
   const bool has_given =
       std::any_of(ops.begin(), ops.end(), [&](OpId op) { return plan_.duration(op).has_value(); });
@@ -93,7 +94,24 @@ void Engine::start_fluid(InstanceId instance, const FluidCollective& fluid) {
 
 void Engine::move_fluid(InstanceId instance) {
   const FluidCollective& fluid = method_[index_of(instance)]->fluid;
-  start_transfer({Owner::kFluid, static_cast<std::uint32_t>(instance)}, fluid.links, fluid.bytes);
+  const Bandwidth most =
+      fluid.most_bytes_per_s > 0 ? Bandwidth{fluid.most_bytes_per_s} : FlowNetwork::kNoCap;
+  start_transfer({Owner::kFluid, static_cast<std::uint32_t>(instance)}, fluid.links, fluid.bytes,
+                 most);
+}
+
+// While a collective runs, its kernels hold a share of the processors of its ranks.
+void Engine::communicate(OpId op, bool starts) {
+  if (options_.communication_share <= 0) {
+    return;
+  }
+  const std::uint32_t processor = processor_[index_of(plan_.device(op))];
+  std::uint32_t& running = communicating_[processor];
+  running += starts ? 1U : ~0U;
+  if (running == (starts ? 1U : 0U)) {  // the first, or the last
+    processors_[processor].set_taken(starts ? options_.communication_share : 0, now_);
+    watch_processor(processor);
+  }
 }
 
 // Nothing else runs, and nothing can start before all of this has ended.

@@ -72,7 +72,10 @@ void Engine::start_message(OpId send) {
                  message.bytes);
 }
 
-void Engine::start_transfer(const Transit& transit, std::span<const LinkId> links, Bytes bytes) {
+void Engine::start_transfer(const Transit& transit,
+                            std::span<const LinkId> links,
+                            Bytes bytes,
+                            Bandwidth most) {
   if (free_transits_.empty()) {
     free_transits_.push_back(static_cast<std::uint32_t>(transits_.size()));
     transits_.emplace_back();
@@ -85,7 +88,7 @@ void Engine::start_transfer(const Transit& transit, std::span<const LinkId> link
   }
   ++counts_.transfers;
   ++counts_.events;
-  network_->start(static_cast<FlowId>(flow), links, bytes, now_);
+  network_->start(static_cast<FlowId>(flow), links, bytes, now_, most);
 }
 
 void Engine::end_transfer(const Transit& transit) {

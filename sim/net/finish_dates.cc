@@ -1,6 +1,7 @@
 #include "sim/net/finish_dates.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace twinrun::sim {
 
@@ -13,18 +14,22 @@ FinishDates::FinishDates(std::size_t count) {
 }
 
 void FinishDates::set(std::size_t index, double date) {
-  levels_.front()[index] = date;
+  double before = std::exchange(levels_.front()[index], date);
   for (std::size_t level = 1; level < levels_.size(); ++level) {
     const double* const block = levels_[level - 1].data() + index / kWidth * kWidth;
-    double least = block[0];
-    for (std::size_t i = 1; i < kWidth; ++i) {
-      least = std::min(least, block[i]);
-    }
     index /= kWidth;
-    if (levels_[level][index] == least) {
+    double least = date;
+    if (date > levels_[level][index]) {
+      if (before > levels_[level][index]) {
+        return;  // neither was the least of its block
+      }
+      least = *std::min_element(block, block + kWidth);
+    }
+    date = least;
+    before = std::exchange(levels_[level][index], least);
+    if (before == least) {
       return;
     }
-    levels_[level][index] = least;
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -37,13 +38,21 @@ struct FlowRate {
 // events gather no rounding.
 class FlowNetwork {
  public:
+  static constexpr Bandwidth kNoCap{std::numeric_limits<double>::infinity()};
+
   FlowNetwork() = default;
   FlowNetwork(const FlowNetwork&) = delete;
   FlowNetwork& operator=(const FlowNetwork&) = delete;
   virtual ~FlowNetwork() = default;
 
-  // now: the date of the last advance_to(), or later when nothing completes before.
-  virtual void start(FlowId flow, std::span<const LinkId> route, Bytes bytes, Time now) = 0;
+  // now: the date of the last advance_to(), or later when nothing completes before. The flow never
+  // drains faster than `most`, which costs no link (a protocol's or a peer's cap); a flow without
+  // links drains at it, or ends at once when there is none.
+  virtual void start(
+      FlowId flow, std::span<const LinkId> route, Bytes bytes, Time now, Bandwidth most) = 0;
+  void start(FlowId flow, std::span<const LinkId> route, Bytes bytes, Time now) {
+    start(flow, route, bytes, now, kNoCap);
+  }
   // No flow completes before this date: at it one does, or one is through its latency. Nothing when
   // no flow is under way. May be the date of the last advance_to() again: go on until it is later.
   [[nodiscard]] virtual std::optional<Time> next_event() = 0;
@@ -51,6 +60,10 @@ class FlowNetwork {
   virtual void advance_to(Time time, std::vector<FlowId>& finished) = 0;
   // The flows that drain now, in order of start; for tests and reports.
   [[nodiscard]] virtual std::vector<FlowRate> rates() = 0;
+  // What each capacity has carried so far, by owner; crossed twice counts twice. Divided by its
+  // bytes_per_s that is the time it was busy, as if at full rate; by the time passed as well, its
+  // utilisation.
+  [[nodiscard]] virtual std::vector<double> bytes_carried() = 0;
 };
 
 }  // namespace twinrun::sim

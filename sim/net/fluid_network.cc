@@ -1,6 +1,7 @@
 #include "sim/net/fluid_network.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -44,107 +45,88 @@ void RouteTable::set(std::uint32_t slot, std::span<const LinkId> route, const Sh
   Row& row = rows_[slot];
   if (route.size() > row.room) {
     row.begin = pool_.size();
-    row.room = std::max<std::uint32_t>(6, static_cast<std::uint32_t>(route.size()));
+    // Powers of two: what growing rows leave behind is never more than what they have.
+    row.room = static_cast<std::uint32_t>(std::max<std::size_t>(6, std::bit_ceil(route.size())));
     pool_.resize(pool_.size() + row.room);
   }
   row.size = 0;
   Hop* const hops = pool_.data() + row.begin;
   for (const LinkId link : route) {
     const std::uint32_t owner = links.owner[index_of(link)];
-    Hop* const end = hops + row.size;
-    Hop* const known = std::find_if(hops, end, [&](const Hop& hop) { return hop.link == owner; });
-    if (known != end) {
-      ++known->times;
+    const std::uint32_t known = place_[owner];
+    if (known < row.size && hops[known].link == owner) {
+      ++hops[known].times;
     } else {
-      *end = {owner, 1, 0};
-      ++row.size;
+      place_[owner] = row.size;
+      hops[row.size++] = {owner, 1, 0};
     }
   }
 }
 
-FluidNetwork::FluidNetwork(SharedLinks links) : links_(std::move(links)) {
+FluidNetwork::FluidNetwork(SharedLinks links)
+    : links_(std::move(links)), routes_(links_.owner.size()), carried_(links_.owner.size(), 0) {
   for (std::size_t i = 0; i < links_.owner.size(); ++i) {
     TWINRUN_CHECK(links_.bytes_per_s[links_.owner[i]] > 0 && links_.latency[i] >= 0);
   }
 }
 
-std::uint32_t FluidNetwork::take_slot(FlowId flow, Bytes bytes) {
+std::uint32_t FluidNetwork::take_slot(FlowId flow, Bytes bytes, Bandwidth most) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(flows_.size()));
     flows_.emplace_back();
   }
   const std::uint32_t slot = free_.back();
   free_.pop_back();
-  flows_[slot] = {flow, false, started_++, static_cast<double>(bytes.count)};
+  flows_[slot] = {flow, false, started_++, static_cast<double>(bytes.count), most.bytes_per_s};
   return slot;
 }
 
-void FluidNetwork::start(FlowId flow, std::span<const LinkId> route, Bytes bytes, Time now) {
-  TWINRUN_CHECK(now >= shown_ && bytes.count >= 0);
+void FluidNetwork::start(
+    FlowId flow, std::span<const LinkId> route, Bytes bytes, Time now, Bandwidth most) {
+  TWINRUN_CHECK(now >= shown_ && bytes.count >= 0 && most > Bandwidth{0});
   if (now > shown_) {
     std::vector<FlowId> finished;
     advance_to(now, finished);
     TWINRUN_CHECK(finished.empty());  // they would be lost: advance first
   }
-  const std::uint32_t slot = take_slot(flow, bytes);
+  const std::uint32_t slot = take_slot(flow, bytes, most);
   std::int64_t latency = 0;
   for (const LinkId link : route) {
     latency += links_.latency[index_of(link)];
   }
   routes_.set(slot, route, links_);
-  if (latency == 0 && bytes.count > 0 && !route.empty()) {
-    flows_[slot].drains = true;
-    enter(slot, flows_[slot].bytes);
-    return;
-  }
-  if (route.empty()) {
+  if (route.empty() && most == kNoCap) {
     flows_[slot].bytes = 0;  // stays where it is
   }
-  wait_until(clock_ + static_cast<double>(latency), slot);
+  if (latency == 0 && flows_[slot].bytes > 0) {
+    begin_draining(slot);
+    return;
+  }
+  arrivals_.push({clock_ + static_cast<double>(latency), flows_[slot].sequence, slot});
 }
 
-void FluidNetwork::wait_until(double date, std::uint32_t slot) {
-  const Arrival arrival{date, flows_[slot].sequence, slot};
-  if (queue_front_ == queue_.size()) {
-    queue_.clear();
-    queue_front_ = 0;
-  }
-  if (queue_.empty() || queue_.back().date <= date) {
-    queue_.push_back(arrival);
-  } else {
-    heap_.push_back(arrival);
-    std::push_heap(heap_.begin(), heap_.end());
+void FluidNetwork::begin_draining(std::uint32_t slot) {
+  flows_[slot].drains = true;
+  enter(slot, flows_[slot].bytes, flows_[slot].cap);
+}
+
+void FluidNetwork::end_draining(std::uint32_t slot) {
+  flows_[slot].drains = false;
+  for (const Hop& hop : routes_[slot]) {
+    carried_[hop.link] += flows_[slot].bytes * hop.times;
   }
 }
 
 double FluidNetwork::next_arrival() const {
-  const double queued = queue_front_ < queue_.size() ? queue_[queue_front_].date : kNever;
-  return heap_.empty() ? queued : std::min(queued, heap_.front().date);
-}
-
-FluidNetwork::Arrival FluidNetwork::take_arrival() {
-  const bool from_queue =
-      queue_front_ < queue_.size() && (heap_.empty() || heap_.front() < queue_[queue_front_]);
-  if (from_queue) {
-    const Arrival arrival = queue_[queue_front_++];
-    if (queue_front_ > 1024 && queue_front_ * 2 > queue_.size()) {
-      queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(queue_front_));
-      queue_front_ = 0;
-    }
-    return arrival;
-  }
-  std::pop_heap(heap_.begin(), heap_.end());
-  const Arrival arrival = heap_.back();
-  heap_.pop_back();
-  return arrival;
+  return arrivals_.empty() ? kNever : arrivals_.top().date;
 }
 
 void FluidNetwork::arrive(double until) {
   while (next_arrival() <= until) {
-    const std::uint32_t slot = take_arrival().slot;
+    const std::uint32_t slot = arrivals_.top().slot;
+    arrivals_.pop();
     if (flows_[slot].bytes > 0) {
-      flows_[slot].drains = true;
-      enter(slot, flows_[slot].bytes);
+      begin_draining(slot);
     } else {
       ended_.push_back(slot);
     }
@@ -156,12 +138,15 @@ void FluidNetwork::run_instant(double date, std::vector<FlowId>& finished) {
   ended_.clear();
   leave(ended_);
   arrive(end_of_instant(clock_));
-  std::sort(ended_.begin(), ended_.end(), [&](std::uint32_t a, std::uint32_t b) {
+  const auto started_before = [&](std::uint32_t a, std::uint32_t b) {
     return flows_[a].sequence < flows_[b].sequence;
-  });
+  };
+  if (!std::is_sorted(ended_.begin(), ended_.end(), started_before)) {
+    std::sort(ended_.begin(), ended_.end(), started_before);
+  }
   for (const std::uint32_t slot : ended_) {
     finished.push_back(flows_[slot].id);
-    flows_[slot].drains = false;
+    end_draining(slot);
     free_.push_back(slot);
   }
 }
@@ -192,8 +177,7 @@ void FluidNetwork::advance_to(Time time, std::vector<FlowId>& finished) {
   shown_ = time;
 }
 
-std::vector<FlowRate> FluidNetwork::rates() {
-  next_finish();
+std::vector<std::uint32_t> FluidNetwork::draining() const {
   std::vector<std::uint32_t> slots;
   for (std::uint32_t slot = 0; slot < flows_.size(); ++slot) {
     if (flows_[slot].drains) {
@@ -203,12 +187,29 @@ std::vector<FlowRate> FluidNetwork::rates() {
   std::sort(slots.begin(), slots.end(), [&](std::uint32_t a, std::uint32_t b) {
     return flows_[a].sequence < flows_[b].sequence;
   });
+  return slots;
+}
+
+std::vector<FlowRate> FluidNetwork::rates() {
+  next_finish();
   std::vector<FlowRate> rates;
-  for (const std::uint32_t slot : slots) {
+  for (const std::uint32_t slot : draining()) {
     rates.push_back(drain_of(slot));
     rates.back().flow = flows_[slot].id;
   }
   return rates;
+}
+
+std::vector<double> FluidNetwork::bytes_carried() {
+  next_finish();
+  std::vector<double> carried = carried_;
+  for (const std::uint32_t slot : draining()) {
+    const double gone = flows_[slot].bytes - drain_of(slot).bytes_left;
+    for (const Hop& hop : routes_[slot]) {
+      carried[hop.link] += gone * hop.times;
+    }
+  }
+  return carried;
 }
 
 }  // namespace twinrun::sim

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/net/dated_queue.h"
 #include "sim/net/flow_network.h"
 
 namespace twinrun::sim {
@@ -19,6 +20,7 @@ struct Hop {
 // The routes of flows under way, by slot. Slots are used again and keep their memory.
 class RouteTable {
  public:
+  explicit RouteTable(std::size_t links) : place_(links) {}
   // Capacities in order of first crossing; those crossed again are counted, not repeated.
   void set(std::uint32_t slot, std::span<const LinkId> route, const SharedLinks& links);
   [[nodiscard]] std::span<Hop> operator[](std::uint32_t slot) {
@@ -34,6 +36,8 @@ class RouteTable {
   };
   std::vector<Row> rows_;
   std::vector<Hop> pool_;
+  // By owner, where its hop is in the route being set; valid when that hop names the owner.
+  std::vector<std::uint32_t> place_;
 };
 
 // What every fluid model shares: the clock, latencies, empty transfers, the order of events. The
@@ -44,10 +48,13 @@ class FluidNetwork : public FlowNetwork {
  public:
   explicit FluidNetwork(SharedLinks links);
 
-  void start(FlowId flow, std::span<const LinkId> route, Bytes bytes, Time now) final;
+  using FlowNetwork::start;
+  void start(
+      FlowId flow, std::span<const LinkId> route, Bytes bytes, Time now, Bandwidth most) final;
   [[nodiscard]] std::optional<Time> next_event() final;
   void advance_to(Time time, std::vector<FlowId>& finished) final;
   [[nodiscard]] std::vector<FlowRate> rates() final;
+  [[nodiscard]] std::vector<double> bytes_carried() final;
 
  protected:
   static constexpr double kNever = 1e300;
@@ -55,8 +62,8 @@ class FluidNetwork : public FlowNetwork {
   static constexpr double kSameInstant = 1e-13;
   static double end_of_instant(double date) { return date + date * kSameInstant; }
 
-  // A flow begins to drain at clock().
-  virtual void enter(std::uint32_t slot, double bytes) = 0;
+  // A flow begins to drain at clock(), never faster than its cap in bytes/s (infinite: none).
+  virtual void enter(std::uint32_t slot, double bytes, double cap) = 0;
   // The exact date of the next end of a flow, or kNever; solves when something has changed.
   virtual double next_finish() = 0;
   // Takes out the flows that end in the instant of clock() and appends their slots.
@@ -74,6 +81,7 @@ class FluidNetwork : public FlowNetwork {
     bool drains = false;
     std::uint64_t sequence = 0;
     double bytes = 0;
+    double cap = 0;  // bytes/s
   };
   struct Arrival {
     double date = 0;
@@ -84,10 +92,11 @@ class FluidNetwork : public FlowNetwork {
     }
   };
 
-  [[nodiscard]] std::uint32_t take_slot(FlowId flow, Bytes bytes);
-  void wait_until(double date, std::uint32_t slot);
+  [[nodiscard]] std::uint32_t take_slot(FlowId flow, Bytes bytes, Bandwidth most);
+  void begin_draining(std::uint32_t slot);
+  void end_draining(std::uint32_t slot);
+  [[nodiscard]] std::vector<std::uint32_t> draining() const;
   [[nodiscard]] double next_arrival() const;
-  [[nodiscard]] Arrival take_arrival();
   void arrive(double until);
   void run_instant(double date, std::vector<FlowId>& finished);
 
@@ -95,13 +104,11 @@ class FluidNetwork : public FlowNetwork {
   RouteTable routes_;
   std::vector<Flow> flows_;  // by slot
   std::vector<std::uint32_t> free_;
+  std::vector<double> carried_;  // by owner: bytes of flows that ended
   double clock_ = 0;
   Time shown_{};  // the date of the last advance_to()
   std::uint64_t started_ = 0;
-  // Flows in their latency. Those of equal latency queue up in order; the rest go to a heap.
-  std::vector<Arrival> queue_;
-  std::size_t queue_front_ = 0;
-  std::vector<Arrival> heap_;
+  DatedQueue<Arrival> arrivals_;  // flows in their latency
   std::vector<std::uint32_t> ended_;
 };
 

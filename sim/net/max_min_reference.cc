@@ -17,9 +17,9 @@ void MaxMinReference::drain() {
   drained_until_ = clock();
 }
 
-void MaxMinReference::enter(std::uint32_t slot, double bytes) {
+void MaxMinReference::enter(std::uint32_t slot, double bytes, double cap) {
   drain();
-  drains_.push_back({slot, bytes, 0});
+  drains_.push_back({slot, bytes, cap, 0});
   changed_ = true;
 }
 
@@ -104,6 +104,11 @@ void MaxMinReference::solve() {
         fullest = &load;
       }
     }
+    const std::size_t capped = least_cap_below(level);
+    if (capped < drains_.size()) {
+      freeze(capped, drains_[capped].cap);
+      continue;
+    }
     if (fullest == nullptr) {
       return;
     }
@@ -114,6 +119,18 @@ void MaxMinReference::solve() {
       }
     }
   }
+}
+
+// The flow without a rate that comes to its cap before the level, or drains_.size().
+std::size_t MaxMinReference::least_cap_below(double level) const {
+  std::size_t least = drains_.size();
+  for (std::size_t flow = 0; flow < drains_.size(); ++flow) {
+    if (drains_[flow].rate == 0 && drains_[flow].cap < level) {
+      level = drains_[flow].cap;
+      least = flow;
+    }
+  }
+  return least;
 }
 
 }  // namespace twinrun::sim

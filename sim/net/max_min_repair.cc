@@ -25,12 +25,18 @@ void MaxMin::consider(std::uint32_t index) {
   const double rest = link.capacity - link.others;
   double key = link.equal_share;
   if (link.held == 0) {
-    if (!link.is_watched || rest >= -kTolerance * link.capacity) {
+    if (rest >= -kTolerance * link.capacity) {
+      if (rest > kRoomToIdle * link.capacity && link.shares >= kFewestLazy && !link.is_lazy) {
+        idle_.push_back(index);
+      }
+      return;
+    }
+    if (!link.is_watched) {
       return;
     }
   } else {
-    if (link.queued <= link.level && link.queued * link.held_shares <= rest) {
-      return;  // queued early enough; spares the division
+    if (link.queued <= link.level && link.queued * link.held_shares * early_enough_ <= rest) {
+      return;  // spares the division and the move to another bucket
     }
     const double taken = link.level * link.held_shares;
     if (std::abs(rest - taken) <= kTolerance * taken &&
@@ -42,6 +48,7 @@ void MaxMin::consider(std::uint32_t index) {
   if (key < link.queued) {
     link.queued = key;
     queue_.put(index, key);
+    __builtin_prefetch(&flows_of_[index]);  // for the repair
   }
 }
 
@@ -62,6 +69,7 @@ void MaxMin::solve() {
     TWINRUN_CHECK(done < most_repairs_ + 1000 * (1 + links_.size()));
   }
   queue_.make_strict(false);
+  early_enough_ = kEarlyEnough;
   repairs_ += done;
   for (const std::uint32_t link : touched_) {
     links_[link].is_touched = false;
@@ -77,7 +85,9 @@ void MaxMin::solve() {
 // The level at which the link is full, from a lower bound of it: flows that stay below the level
 // take what they take, the rest share alike. Every round moves flows to the lower side only, so it
 // ends; the level is kNever when all flows fit.
-MaxMin::Filling MaxMin::fill(const Link& link, double from) {
+MaxMin::Filling MaxMin::fill(std::uint32_t index, double from) {
+  const Link& link = links_[index];
+  const LinkFlows& flows = flows_of_[index];
   Filling filling;
   filling.level = from;
   std::uint32_t above_before = link.shares + 1;
@@ -86,13 +96,13 @@ MaxMin::Filling MaxMin::fill(const Link& link, double from) {
     std::uint32_t above = 0;
     filling.low = 0;
     filling.fastest_other = 0;
-    const auto count = static_cast<std::uint32_t>(link.flows.size());
-    const bool held_are_above = bound < link.least_limit;
+    const auto count = static_cast<std::uint32_t>(flows.entries.size());
+    const bool held_are_above = bound < flows.least_limit;
     if (held_are_above) {
       above = link.held_shares;
     }
     for (std::uint32_t i = held_are_above ? link.held : 0; i < count; ++i) {
-      const Entry entry = link.flows[i];
+      const Entry entry = flows.entries[i];
       const Drain& drain = drains_[entry.slot];
       const double rate = i < link.held ? drain.limit : rate_of(drain);
       const std::uint32_t times = drain.is_simple ? 1 : routes()[entry.slot][entry.hop].times;
@@ -122,6 +132,9 @@ void MaxMin::repair(std::uint32_t index) {
   if (link.shares == 0 || !link.is_watched) {
     return;
   }
+  for (const EdgeList::Edge edge : flows_of_[index].edges) {
+    __builtin_prefetch(&links_[edge.to]);  // for change_level()
+  }
   const auto fits = [&] {
     return link.held == 0 && link.others <= link.capacity * (1 + kTolerance);
   };
@@ -134,12 +147,13 @@ void MaxMin::repair(std::uint32_t index) {
   }
   const double alone = link.held == 0 ? 0 : (link.capacity - link.others) / link.held_shares;
   const double bound = alone * (1 + kTolerance);
-  const bool is_plain = link.held > 0 && link.fastest <= bound && bound < link.least_limit;
+  const bool is_plain =
+      link.held > 0 && link.fastest <= bound && bound < flows_of_[index].least_limit;
   Filling filling;
   if (is_plain) {
     filling.level = alone;
   } else {
-    filling = fill(link, std::max(alone, link.equal_share));
+    filling = fill(index, std::max(alone, link.equal_share));
     link.fastest = filling.fastest_other;
   }
   const double place = std::min(filling.level, link.level);
@@ -157,18 +171,18 @@ void MaxMin::repair(std::uint32_t index) {
 
 void MaxMin::apply(std::uint32_t index, double level) {
   Link& link = links_[index];
-  settle(link);
+  settle(index);
   touch(index);
-  if (link.least_limit <= level * (1 + kTolerance)) {
+  if (flows_of_[index].least_limit <= level * (1 + kTolerance)) {
     release_limited(index, level);
   }
   if (link.held > 0) {
-    change_level(link, level);
+    change_level(index, level);
   }
   if (level < kNever && link.fastest > level * (1 + kTolerance)) {
     link.level = level;
     if (link.held == 0) {
-      link.published = level * kPublishedAbove;
+      flows_of_[index].published = level * kPublishedAbove;
     }
     capture_faster(index, level);
   }
@@ -177,59 +191,60 @@ void MaxMin::apply(std::uint32_t index, double level) {
   }
 }
 
-void MaxMin::change_level(Link& link, double level) {
-  const double change = level - link.level;
-  link.level = level;
-  const Edges& edges = link.edges;
-  for (std::size_t i = 0; i < edges.to.size(); ++i) {
-    Link& to = links_[edges.to[i]];
-    to.others += change * edges.shares[i];
+void MaxMin::change_level(std::uint32_t index, double level) {
+  const double change = level - links_[index].level;
+  links_[index].level = level;
+  const LinkFlows& flows = flows_of_[index];
+  for (const EdgeList::Edge edge : flows.edges) {
+    Link& to = links_[edge.to];
+    to.others += change * edge.shares;
     to.fastest = std::max(to.fastest, level);
-    consider(edges.to[i]);
+    consider(edge.to);
   }
   constexpr double kBand = kPublishedAbove * kPublishedAbove;
-  if (level > link.published || level * kBand < link.published) {
-    publish(link);
+  if (level > flows.published || level * kBand < flows.published) {
+    publish(index);
   }
 }
 
-void MaxMin::publish(Link& link) {
-  const double change = link.level * kPublishedAbove - link.published;
-  link.published += change;
-  const Edges& edges = link.lazy_edges;
-  for (std::size_t i = 0; i < edges.to.size(); ++i) {
-    links_[edges.to[i]].others += change * edges.shares[i];
-    consider(edges.to[i]);
+void MaxMin::publish(std::uint32_t index) {
+  LinkFlows& flows = flows_of_[index];
+  const double change = links_[index].level * kPublishedAbove - flows.published;
+  flows.published += change;
+  for (const EdgeList::Edge edge : flows.lazy_edges) {
+    links_[edge.to].others += change * edge.shares;
+    consider(edge.to);
   }
 }
 
 void MaxMin::release_limited(std::uint32_t index, double level) {
-  Link& link = links_[index];
+  LinkFlows& flows = flows_of_[index];
   double least = kNever;
-  for (std::uint32_t i = link.held; i-- > 0;) {
-    const double limit = drains_[link.flows[i].slot].limit;
+  for (std::uint32_t i = links_[index].held; i-- > 0;) {
+    const double limit = drains_[flows.entries[i].slot].limit;
     if (limit <= level * (1 + kTolerance)) {
       release(index, i);
     } else {
       least = std::min(least, limit);
     }
   }
-  link.least_limit = least;
+  flows.least_limit = least;
 }
 
 // A flow that the link held goes on at its own limit, which is higher.
 void MaxMin::release(std::uint32_t index, std::uint32_t position) {
   Link& link = links_[index];
-  const Entry entry = link.flows[position];
+  const LinkFlows& flows = flows_of_[index];
+  const Entry entry = flows.entries[position];
   const Drain& drain = drains_[entry.slot];
   const double gain = drain.limit - link.level;
-  const double published_gain = drain.limit - link.published;
-  const double left = drain.finish - link.drained;
+  const double published_gain = drain.limit - flows.published;
+  const double left = drain.finish - flows.drained;
   const std::span<Hop> hops = routes()[entry.slot];
   for (const Hop& hop : hops) {
     Link& other = links_[hop.link];
     if (hop.link != index && other.is_watched) {
-      drop_edge(index, hop.link, hop.times);
+      edges_between(index, hop.link).drop(hop.link, hop.times);
       other.others += (other.is_lazy ? published_gain : gain) * hop.times;
       other.fastest = std::max(other.fastest, drain.limit);
       consider(hop.link);
@@ -242,10 +257,10 @@ void MaxMin::release(std::uint32_t index, std::uint32_t position) {
 }
 
 void MaxMin::capture_faster(std::uint32_t index, double level) {
-  const Link& link = links_[index];
-  for (std::uint32_t i = link.held; i < link.flows.size(); ++i) {
-    if (rate_of(drains_[link.flows[i].slot]) > level * (1 + kTolerance)) {
-      capture(index, link.flows[i]);
+  const std::vector<Entry>& entries = flows_of_[index].entries;
+  for (std::uint32_t i = links_[index].held; i < entries.size(); ++i) {
+    if (rate_of(drains_[entries[i].slot]) > level * (1 + kTolerance)) {
+      capture(index, entries[i]);
     }
   }
 }
@@ -259,7 +274,7 @@ void MaxMin::capture(std::uint32_t index, const Entry& faster) {
   const double rate = rate_of(drain);
   const double left = bytes_left(drain);
   const double gain = link.level - rate;
-  const double published_gain = link.published - published_rate_of(drain);
+  const double published_gain = flows_of_[index].published - published_rate_of(drain);
   const std::span<Hop> hops = routes()[entry.slot];
   for (Hop& hop : hops) {
     Link& other = links_[hop.link];
@@ -273,15 +288,15 @@ void MaxMin::capture(std::uint32_t index, const Entry& faster) {
     } else {
       other.others += (other.is_lazy ? published_gain : gain) * hop.times;
       if (holder != kNone) {
-        drop_edge(holder, hop.link, hop.times);
+        edges_between(holder, hop.link).drop(hop.link, hop.times);
       }
     }
-    add_edge(index, hop.link, hop.times);
+    edges_between(index, hop.link).add(hop.link, hop.times);
     consider(hop.link);
   }
   Hop& here = hops[entry.hop];
   if (holder != kNone) {
-    drop_edge(holder, index, here.times);
+    edges_between(holder, index).drop(index, here.times);
   }
   link.others -= rate * here.times;
   add_held(index, here, drain.limit);
@@ -295,21 +310,24 @@ void MaxMin::start_over() {
   ++restarts_;
   queue_.clear();
   queue_.make_strict(true);
+  early_enough_ = 1;
   for (std::uint32_t index = 0; index < links_.size(); ++index) {
     Link& link = links_[index];
+    LinkFlows& flows = flows_of_[index];
     for (std::uint32_t i = 0; i < link.held; ++i) {
-      const std::uint32_t slot = link.flows[i].slot;
+      const std::uint32_t slot = flows.entries[i].slot;
       tag_by_limit(slot, bytes_left(drains_[slot]));
     }
     link.queued = kNever;
     link.held = 0;
     link.held_shares = 0;
     link.level = kNever;
-    link.least_limit = kNever;
-    link.drained = 0;
-    link.tags.clear();
-    link.edges = {};
-    link.lazy_edges = {};
+    flows.least_limit = kNever;
+    flows.drained = 0;
+    flows.tags.clear();
+    flows.first_tag = kStale;
+    flows.edges.clear();
+    flows.lazy_edges.clear();
     touch(index);
   }
   for (std::uint32_t index = 0; index < links_.size(); ++index) {

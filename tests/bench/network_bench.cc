@@ -1,3 +1,5 @@
+#include <array>
+
 #include <benchmark/benchmark.h>
 
 #include "core/io/topology_argument.h"
@@ -5,6 +7,7 @@
 #include "sim/flows.h"
 #include "tests/sim/parameter_server.h"
 #include "tests/sim/random_flows.h"
+#include "tests/sim/ring_groups.h"
 
 namespace twinrun::sim {
 namespace {
@@ -49,6 +52,42 @@ void BM_ParameterServer(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * 2 * workers);
 }
 BENCHMARK(BM_ParameterServer)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond);
+
+// 100,000 short flows over 8 links each across 8 flows over 256 links each.
+void BM_RingGroups(benchmark::State& state) {
+  Time end{};
+  for (auto _ : state) {
+    end = RingGroups().run(100'000, state.range(0) != 0);
+  }
+  state.SetItemsProcessed(state.iterations() * 100'000);
+  state.counters["end_s"] = to_seconds(end);
+}
+BENCHMARK(BM_RingGroups)->ArgName("lockstep")->Arg(1)->Arg(0)->Unit(benchmark::kMillisecond);
+
+// Messages that meet nobody: every host of a switch sends to the next, again and again.
+void BM_LockstepMessages(benchmark::State& state) {
+  const auto hosts = static_cast<std::uint32_t>(state.range(0));
+  SharedLinks links;
+  for (std::uint32_t i = 0; i < 2 * hosts; ++i) {
+    links.add({12.5e9}, microseconds(1));
+  }
+  MaxMin network(links);
+  std::vector<FlowId> finished;
+  Time now{};
+  for (auto _ : state) {
+    for (std::uint32_t i = 0; i < hosts; ++i) {
+      const std::array route = {id_at<LinkId>(2 * i), id_at<LinkId>(2 * ((i + 1) % hosts) + 1)};
+      network.start(FlowId{i}, route, {97'656}, now);
+    }
+    finished.clear();
+    while (finished.size() < hosts) {
+      now = *network.next_event();
+      network.advance_to(now, finished);
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * hosts);
+}
+BENCHMARK(BM_LockstepMessages)->Arg(1024)->Arg(4096)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace twinrun::sim

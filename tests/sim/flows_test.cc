@@ -125,19 +125,9 @@ class ParameterServer : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(ParameterServer, EqualSharesEndTogether) {
   const std::uint32_t n = GetParam();
-  const Topology topology = switch_of(n + 1);
-  const std::vector<VertexId> hosts = topology.compute_devices();
-  std::vector<FlowRequest> requests;
-  for (std::uint32_t i = 0; i < n; ++i) {
-    requests.push_back({{}, hosts[i], hosts[n], {100'000'000}});
-  }
-  const Time pushed = simulate_flows(topology, requests).makespan;
-  for (FlowRequest& request : requests) {
-    std::swap(request.from, request.to);
-    request.start = pushed;
-  }
   const double expected = 2 * (2 * kLatency + n * 100e6 / kRate);
-  EXPECT_NEAR(to_seconds(simulate_flows(topology, requests).makespan), expected, 1e-9 * expected);
+  const Time end = run_equal_parameter_server(switch_of(n + 1), n);
+  EXPECT_NEAR(to_seconds(end), expected, 1e-9 * expected);
 }
 
 TEST_P(ParameterServer, SpreadSharesKeepTheWayBackBusy) {

@@ -233,6 +233,19 @@ TEST_F(TwoHosts, AStragglerMakesTheOthersWait) {
   EXPECT_EQ(run(options).trace.makespan, microseconds(15 + 2 * 3));
 }
 
+// The reduction takes 24 us, in which compute gets three quarters: 18 of its 60 us, then the rest.
+TEST_F(TwoHosts, ARunningCollectiveTakesItsShareOfTheProcessor) {
+  const GroupId group = builder_.add_group("both", std::vector<DeviceId>{a_, b_});
+  work("work", builder_.stream(a_, "compute"), microseconds(60));
+  for (const DeviceId device : {a_, b_}) {
+    builder_.add_collective(device == a_ ? "sum@a" : "sum@b", builder_.stream(device, "comm"),
+                            {.group = group, .bytes = {250'000}, .algorithm = "ring"});
+  }
+  SimulationOptions options;
+  options.communication_share = 0.25;
+  EXPECT_EQ(run(options).trace.makespan, microseconds(24 + (60 - 18)));
+}
+
 TEST_F(TwoHosts, MemoryPeaksWhereTheMostIsHeld) {
   const StreamId compute = builder_.stream(a_, "compute");
   const OpId forward = work("forward", compute, microseconds(1));

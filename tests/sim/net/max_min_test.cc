@@ -18,15 +18,24 @@ namespace {
 struct Scenario {
   SharedLinks links;
   std::vector<std::vector<LinkId>> routes;  // to draw from
+  bool has_caps = false;
+};
+
+struct Started {
+  std::size_t route = 0;
+  Bytes bytes{};
+  Bandwidth cap{};
 };
 
 // Few links with small whole capacities, so that levels tie all the time. Some are half-duplex
-// pairs, some routes cross a capacity twice.
+// pairs, some routes cross a capacity twice; some are long, as those of a whole ring are.
 Scenario random_scenario(SplitMix64& draw) {
   Scenario scenario;
   const std::uint64_t count = 1 + draw.below(draw.below(10) == 0 ? 80 : 14);
   const std::uint64_t widest = 1 + draw.below(6);
   const bool has_latency = draw.below(3) == 0;
+  scenario.has_caps = draw.below(3) == 0;
+  const std::uint64_t longest = draw.below(10) == 0 ? 2 * count : std::min<std::uint64_t>(count, 6);
   for (std::uint64_t i = 0; i < count; ++i) {
     const Time latency{has_latency ? static_cast<std::int64_t>(draw.below(3)) * 1'000'000 : 0};
     scenario.links.add({1e9 * static_cast<double>(1 + draw.below(widest))}, latency);
@@ -36,7 +45,7 @@ Scenario random_scenario(SplitMix64& draw) {
   }
   for (std::uint64_t i = 0; i < 1 + draw.below(2 * count + 8); ++i) {
     std::vector<LinkId> route;
-    const std::uint64_t hops = 1 + draw.below(std::min<std::uint64_t>(count, 6));
+    const std::uint64_t hops = 1 + draw.below(longest);
     // Half of them run along the numbers, so that links are often followed by the same next one.
     std::uint64_t link = draw.below(count);
     const bool runs_along = draw.below(2) == 0;
@@ -47,6 +56,17 @@ Scenario random_scenario(SplitMix64& draw) {
     scenario.routes.push_back(std::move(route));
   }
   return scenario;
+}
+
+// Caps are halves of the capacities' steps, so that they tie with levels.
+Started random_flow(const Scenario& scenario, SplitMix64& draw) {
+  Started flow;
+  flow.route = draw.below(scenario.routes.size());
+  flow.bytes = {static_cast<std::int64_t>(1000 * draw.below(9))};
+  flow.cap = scenario.has_caps && draw.below(2) == 0
+                 ? Bandwidth{0.5e9 * static_cast<double>(1 + draw.below(6))}
+                 : FlowNetwork::kNoCap;
+  return flow;
 }
 
 void expect_same_rates(FlowNetwork& fast, FlowNetwork& slow) {
@@ -60,14 +80,14 @@ void expect_same_rates(FlowNetwork& fast, FlowNetwork& slow) {
   }
 }
 
-// No capacity exceeded; every flow has a full capacity on which none is faster.
+// No capacity exceeded; every flow is at its cap or has a full capacity on which none is faster.
 void expect_max_min(const Scenario& scenario,
-                    const std::vector<std::size_t>& route_of,
+                    const std::vector<Started>& started,
                     const std::vector<FlowRate>& rates) {
   std::vector<double> load(scenario.links.owner.size(), 0);
   std::vector<double> fastest(load.size(), 0);
   for (const FlowRate& rate : rates) {
-    for (const LinkId link : scenario.routes[route_of[index_of(rate.flow)]]) {
+    for (const LinkId link : scenario.routes[started[index_of(rate.flow)].route]) {
       const std::uint32_t owner = scenario.links.owner[index_of(link)];
       load[owner] += rate.bytes_per_s;
       fastest[owner] = std::max(fastest[owner], rate.bytes_per_s);
@@ -77,8 +97,10 @@ void expect_max_min(const Scenario& scenario,
     ASSERT_LE(load[i], scenario.links.bytes_per_s[i] * (1 + 1e-12));
   }
   for (const FlowRate& rate : rates) {
-    bool is_held = false;
-    for (const LinkId link : scenario.routes[route_of[index_of(rate.flow)]]) {
+    const Started& flow = started[index_of(rate.flow)];
+    ASSERT_LE(rate.bytes_per_s, flow.cap.bytes_per_s);
+    bool is_held = rate.bytes_per_s == flow.cap.bytes_per_s;
+    for (const LinkId link : scenario.routes[flow.route]) {
       const std::uint32_t owner = scenario.links.owner[index_of(link)];
       is_held = is_held || (load[owner] >= scenario.links.bytes_per_s[owner] * (1 - 1e-12) &&
                             rate.bytes_per_s >= fastest[owner] * (1 - 1e-12));
@@ -112,19 +134,19 @@ void run_both(std::uint64_t seed, std::size_t most_repairs, std::size_t& restart
   MaxMinReference slow(scenario.links);
   Ends fast_ends;
   Ends slow_ends;
-  std::vector<std::size_t> route_of;
+  std::vector<Started> started;
   Time now{};
   const std::uint64_t rounds = 1 + draw.below(12);
   for (std::uint64_t round = 0; round < rounds; ++round) {
     for (std::uint64_t n = draw.below(8 + scenario.routes.size()); n > 0; --n) {
-      const auto flow = id_at<FlowId>(route_of.size());
-      route_of.push_back(draw.below(scenario.routes.size()));
-      const Bytes bytes{static_cast<std::int64_t>(1000 * draw.below(9))};
-      fast.start(flow, scenario.routes[route_of.back()], bytes, now);
-      slow.start(flow, scenario.routes[route_of.back()], bytes, now);
+      const auto id = id_at<FlowId>(started.size());
+      const Started flow = random_flow(scenario, draw);
+      fast.start(id, scenario.routes[flow.route], flow.bytes, now, flow.cap);
+      slow.start(id, scenario.routes[flow.route], flow.bytes, now, flow.cap);
+      started.push_back(flow);
     }
     expect_same_rates(fast, slow);
-    expect_max_min(scenario, route_of, fast.rates());
+    expect_max_min(scenario, started, fast.rates());
     now = now + Time{static_cast<std::int64_t>(draw.below(5)) * 1'000'000};
     fast_ends.advance(fast, now);
     slow_ends.advance(slow, now);
@@ -132,8 +154,8 @@ void run_both(std::uint64_t seed, std::size_t most_repairs, std::size_t& restart
   const Time end{1'000'000'000'000};
   fast_ends.advance(fast, end);
   slow_ends.advance(slow, end);
-  ASSERT_EQ(fast_ends.by_flow.size(), route_of.size());
-  ASSERT_EQ(slow_ends.by_flow.size(), route_of.size());
+  ASSERT_EQ(fast_ends.by_flow.size(), started.size());
+  ASSERT_EQ(slow_ends.by_flow.size(), started.size());
   for (const auto& [flow, date] : fast_ends.by_flow) {
     ASSERT_NEAR(static_cast<double>(date.ps), static_cast<double>(slow_ends.by_flow[flow].ps), 1)
         << "flow " << flow;
@@ -155,6 +177,62 @@ TEST(MaxMin, EqualsTheReferenceOnRandomNetworks) { EXPECT_EQ(restarts_in_runs(60
 TEST(MaxMin, StartingOverGivesTheSame) {
   EXPECT_GT(restarts_in_runs(500, 1), 1000U);
   EXPECT_GT(restarts_in_runs(500, 3), 100U);
+}
+
+// ---- conservation ----
+
+std::vector<double> requested(const Scenario& scenario, const std::vector<Started>& started) {
+  std::vector<double> bytes(scenario.links.owner.size(), 0);
+  for (const Started& flow : started) {
+    for (const LinkId link : scenario.routes[flow.route]) {
+      bytes[scenario.links.owner[index_of(link)]] += static_cast<double>(flow.bytes.count);
+    }
+  }
+  return bytes;
+}
+
+// At every instant of a run the loads fit; in every span each capacity carries what the rates at
+// its start say; in the end each has carried what was asked for.
+void expect_conserved(std::uint64_t seed) {
+  SplitMix64 draw(seed);
+  const Scenario scenario = random_scenario(draw);
+  MaxMin network(scenario.links);
+  std::vector<Started> started;
+  std::vector<double> by_rates(scenario.links.owner.size(), 0);
+  std::vector<FlowId> finished;
+  std::uint64_t to_start = 5 + draw.below(60);
+  Time now{};
+  while (to_start > 0 || network.next_event()) {
+    for (std::uint64_t n = std::min(to_start, draw.below(6)); n > 0; --n, --to_start) {
+      started.push_back(random_flow(scenario, draw));
+      network.start(id_at<FlowId>(started.size() - 1), scenario.routes[started.back().route],
+                    started.back().bytes, now, started.back().cap);
+    }
+    const std::vector<FlowRate> rates = network.rates();
+    expect_max_min(scenario, started, rates);
+    const Time next = network.next_event().value_or(now);
+    for (const FlowRate& rate : rates) {
+      const double gone = rate.bytes_per_s * to_seconds(next - now);
+      for (const LinkId link : scenario.routes[started[index_of(rate.flow)].route]) {
+        by_rates[scenario.links.owner[index_of(link)]] += gone;
+      }
+    }
+    network.advance_to(next, finished);
+    now = next;
+    const std::vector<double> carried = network.bytes_carried();
+    for (std::size_t i = 0; i < carried.size(); ++i) {
+      ASSERT_NEAR(carried[i], by_rates[i], 1) << "link " << i;  // dates are whole picoseconds
+    }
+  }
+  ASSERT_EQ(finished.size(), started.size());
+  ASSERT_EQ(network.bytes_carried(), requested(scenario, started));
+}
+
+TEST(MaxMin, CarriesWhatWasAskedForAndNeverMoreThanFits) {
+  for (std::uint64_t seed = 1; seed <= 2000 && !HasFatalFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    expect_conserved(seed);
+  }
 }
 
 // ---- by hand ----
@@ -203,6 +281,48 @@ TYPED_TEST(BothSolvers, ACapacityCrossedTwiceGivesHalf) {
   EXPECT_EQ(rates_in_gb(network), (std::vector<double>{3}));
   network.start(FlowId{2}, route_over({1}), {1000}, {});
   EXPECT_EQ(rates_in_gb(network), (std::vector<double>{2, 2}));
+}
+
+TYPED_TEST(BothSolvers, ACappedFlowLeavesTheRestToOthers) {
+  SharedLinks links;
+  links.add(gigabytes_per_second(6));
+  TypeParam network(links);
+  network.start(FlowId{1}, route_over({0}), {1000}, {}, gigabytes_per_second(1));
+  network.start(FlowId{2}, route_over({0}), {1000}, {});
+  network.start(FlowId{3}, route_over({0}), {1000}, {}, gigabytes_per_second(5));
+  EXPECT_EQ(rates_in_gb(network), (std::vector<double>{1, 2.5, 2.5}));
+  std::vector<FlowId> finished;
+  network.advance_to({400'000}, finished);  // 2 and 3 are done, 400 bytes of 1 are
+  EXPECT_EQ(finished, (std::vector<FlowId>{FlowId{2}, FlowId{3}}));
+  EXPECT_EQ(rates_in_gb(network), (std::vector<double>{1}));
+  EXPECT_NEAR(network.bytes_carried()[0], 2400, 1e-6);
+  EXPECT_EQ(network.next_event(), Time{1'000'000});
+}
+
+TYPED_TEST(BothSolvers, WithoutLinksOnlyTheCapTakesTime) {
+  TypeParam network(SharedLinks{});
+  network.start(FlowId{1}, {}, {1000}, {}, gigabytes_per_second(1));
+  network.start(FlowId{2}, {}, {1000}, {});
+  std::vector<FlowId> finished;
+  network.advance_to({0}, finished);
+  EXPECT_EQ(finished, (std::vector<FlowId>{FlowId{2}}));
+  EXPECT_EQ(network.next_event(), Time{1'000'000});
+}
+
+TYPED_TEST(BothSolvers, ARingOfManyLinksIsHeldByItsBusiest) {
+  SharedLinks links;
+  std::vector<LinkId> ring;
+  for (int i = 0; i < 300; ++i) {
+    ring.push_back(links.add(gigabytes_per_second(12)));
+  }
+  ring.push_back(ring[7]);  // crossed twice
+  TypeParam network(links);
+  network.start(FlowId{1}, ring, {12'000}, {});
+  EXPECT_EQ(rates_in_gb(network), (std::vector<double>{6}));
+  network.start(FlowId{2}, route_over({3, 7}), {1000}, {});
+  EXPECT_EQ(rates_in_gb(network), (std::vector<double>{4, 4}));
+  network.start(FlowId{3}, route_over({299}), {1000}, {});
+  EXPECT_EQ(rates_in_gb(network), (std::vector<double>{4, 4, 8}));
 }
 
 TYPED_TEST(BothSolvers, NothingToMoveTakesTheLatency) {
