@@ -10,4 +10,5 @@ run() {
 
 run twinrun topo show dgx-a100
 run twinrun topo paths dgx-h100:nodes=4 node0/gpu0 node3/gpu7
-run twinrun plan show jobs/two-gpus.plan.json --topology pcie-2x2080ti
+run twinrun collective all_reduce --topology dgx1-v100 -b 1K -e 1G -f 32
+run twinrun simulate jobs/four-gpu-step.plan.json --topology pcie-8gpu
