@@ -8,20 +8,21 @@ namespace twinrun::sim {
 
 std::size_t EdgeList::home_of(std::uint32_t to) const {
   constexpr std::uint32_t kGolden = 0x9E3779B9;  // Fibonacci hashing: neighbours have near numbers
-  return (to * kGolden >> 8) & (table_.size() - 1);
+  return (to * kGolden >> 8) & (table_->size() - 1);
 }
 
 std::size_t EdgeList::cell_of(std::uint32_t to) const {
+  const Table& table = *table_;
   std::size_t cell = home_of(to);
-  while (table_[cell] != kFree && edges_[table_[cell]].to != to) {
-    cell = (cell + 1) & (table_.size() - 1);
+  while (table[cell] != kFree && edges_[table[cell]].to != to) {
+    cell = (cell + 1) & (table.size() - 1);
   }
   return cell;
 }
 
 std::size_t EdgeList::find(std::uint32_t to) const {
-  if (!table_.empty()) {
-    const std::uint32_t place = table_[cell_of(to)];
+  if (table_) {
+    const std::uint32_t place = (*table_)[cell_of(to)];
     return place == kFree ? edges_.size() : place;
   }
   std::size_t place = 0;
@@ -32,9 +33,9 @@ std::size_t EdgeList::find(std::uint32_t to) const {
 }
 
 void EdgeList::build_table() {
-  table_.assign(std::bit_ceil(4 * edges_.size()), kFree);
+  table_ = std::make_unique<Table>(std::bit_ceil(4 * edges_.size()), kFree);
   for (std::size_t place = 0; place < edges_.size(); ++place) {
-    table_[cell_of(edges_[place].to)] = static_cast<std::uint32_t>(place);
+    (*table_)[cell_of(edges_[place].to)] = static_cast<std::uint32_t>(place);
   }
 }
 
@@ -44,11 +45,11 @@ void EdgeList::add(std::uint32_t to, std::uint32_t shares) {
     edges_[place].shares += shares;
     return;
   }
-  if (!table_.empty()) {
-    table_[cell_of(to)] = static_cast<std::uint32_t>(place);
+  if (table_) {
+    (*table_)[cell_of(to)] = static_cast<std::uint32_t>(place);
   }
   edges_.push_back({to, shares});
-  if (table_.empty() ? edges_.size() > kLongest : 2 * edges_.size() > table_.size()) {
+  if (table_ ? 2 * edges_.size() > table_->size() : edges_.size() > kLongest) {
     build_table();
   }
 }
@@ -64,35 +65,36 @@ void EdgeList::drop(std::uint32_t to, std::uint32_t shares) {
 
 // Closes the gap: whatever was pushed beyond the cell by it moves back.
 void EdgeList::free_cell(std::size_t cell) {
-  const std::size_t mask = table_.size() - 1;
+  Table& table = *table_;
+  const std::size_t mask = table.size() - 1;
   std::size_t gap = cell;
-  for (std::size_t i = (cell + 1) & mask; table_[i] != kFree; i = (i + 1) & mask) {
-    const std::size_t home = home_of(edges_[table_[i]].to);
+  for (std::size_t i = (cell + 1) & mask; table[i] != kFree; i = (i + 1) & mask) {
+    const std::size_t home = home_of(edges_[table[i]].to);
     if (((i - home) & mask) >= ((i - gap) & mask)) {
-      table_[gap] = table_[i];
+      table[gap] = table[i];
       gap = i;
     }
   }
-  table_[gap] = kFree;
+  table[gap] = kFree;
 }
 
 void EdgeList::remove(std::size_t place) {
-  if (!table_.empty()) {
+  if (table_) {
     free_cell(cell_of(edges_[place].to));
     if (place + 1 < edges_.size()) {
-      table_[cell_of(edges_.back().to)] = static_cast<std::uint32_t>(place);
+      (*table_)[cell_of(edges_.back().to)] = static_cast<std::uint32_t>(place);
     }
   }
   edges_[place] = edges_.back();
   edges_.pop_back();
   if (edges_.empty()) {
-    table_.clear();
+    table_.reset();
   }
 }
 
 void EdgeList::clear() {
   edges_.clear();
-  table_.clear();
+  table_.reset();
 }
 
 }  // namespace twinrun::sim

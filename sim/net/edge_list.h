@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace twinrun::sim {
@@ -34,8 +35,9 @@ class EdgeList {
   void free_cell(std::size_t cell);
   void remove(std::size_t place);
 
+  using Table = std::vector<std::uint32_t>;  // places in edges_; at least twice as many cells
   std::vector<Edge> edges_;
-  std::vector<std::uint32_t> table_;  // places in edges_; empty, or at least twice as many cells
+  std::unique_ptr<Table> table_;  // seldom there, so it may be far
 };
 
 }  // namespace twinrun::sim

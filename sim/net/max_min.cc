@@ -300,7 +300,7 @@ void MaxMin::tag_by_limit(std::uint32_t slot, double bytes) {
   Drain& drain = drains_[slot];
   drain.holder = kNone;
   drain.finish = clock() + bytes / drain.limit * 1e12;
-  by_limit_.push({drain.finish, slot, ++drain.stamp});
+  fresh_.push_back({drain.finish, slot, ++drain.stamp});
 }
 
 // Drops what no longer lives and counts V from 0 again.
@@ -361,6 +361,12 @@ double MaxMin::next_finish() {
     changed_ = false;
     solve();
   }
+  for (const Tag& tag : fresh_) {
+    if (lives(tag)) {
+      by_limit_.push(tag);
+    }
+  }
+  fresh_.clear();
   while (!by_limit_.empty() && !lives(by_limit_.top())) {
     by_limit_.pop();
   }

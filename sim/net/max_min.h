@@ -89,21 +89,23 @@ class MaxMin final : public FluidNetwork {
     bool is_touched = false;
     bool is_lazy = false;  // sums published levels; holds nothing
   };
-  // What a link knows of its flows; the first line is what its own new level needs.
+  // What a link knows of its flows, by use: a cache line for its own new level, one for flows that
+  // come and go, one for the rest.
   struct alignas(64) LinkFlows {
     EdgeList edges;
     double drained = 0;  // V: what each held flow has drained until `since`
-    // The rest by their use.
     double since = 0;
-    double first_tag = kStale;    // the least finish of the held flows, or kStale
-    double published = 0;         // the level, or a little more; kept while it holds flows
-    double least_limit = kNever;  // no held flow has a lower limit
-    std::vector<Tag> tags;
+    double first_tag = kStale;  // the least finish of the held flows, or kStale
+    double published = 0;       // the level, or a little more; kept while it holds flows
+
+    alignas(64) std::vector<Entry> entries;  // held | others
+    double limits = 0;                       // summed limits of all flows
+    std::uint32_t next = kNone;              // where its first flow goes on to
+    std::uint32_t to_next = 0;               // how many flows do so
+    double least_limit = kNever;             // no held flow has a lower limit
+
+    alignas(64) std::vector<Tag> tags;
     EdgeList lazy_edges;
-    std::vector<Entry> entries;  // held | others
-    double limits = 0;           // summed limits of all flows
-    std::uint32_t next = kNone;  // where its first flow goes on to
-    std::uint32_t to_next = 0;   // how many flows do so
   };
   struct Filling {
     double level = kNever;
@@ -169,6 +171,7 @@ class MaxMin final : public FluidNetwork {
   std::vector<std::uint32_t> alone_;
   std::vector<Drain> drains_;  // by slot
   DatedQueue<Tag> by_limit_;   // dates of flows held by their limit
+  std::vector<Tag> fresh_;     // on their way into by_limit_: most are held by a link before
   FinishDates finishes_;       // by link
   std::vector<std::uint32_t> marked_;
   std::vector<std::uint32_t> touched_;
