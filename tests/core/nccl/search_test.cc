@@ -179,6 +179,17 @@ TEST(NcclSearch, WithoutPeerAccessTrafficGoesThroughHostMemory) {
   EXPECT_NEAR(search.filled.ring.intra_gbps, 12.2 / 2.4, 1e-9);
 }
 
+// The list of the newest GPUs ends at 18 GB/s.
+TEST(NcclSearch, LinksSlowerThanAnyListedSpeedCarryOneRing) {
+  const Topology topology = topology_of_text(R"({"devices": {"g": {"kind": "gpu", "sm": 120}},
+    "templates": {"m": {"parts": [{"name": "gpu", "device": "g", "count": 2},
+      {"name": "cpu", "kind": "cpu", "count": 1}],
+      "links": [{"from": "gpu*", "to": "cpu0", "bandwidth": 12}]}}, "nodes": {"m": 1}})");
+  const NcclSearch search = found(topology, gpus_of(topology));
+  EXPECT_EQ(text_of(search.graphs.ring), "1x12/12 PHB");
+  EXPECT_EQ(text_of(search.graphs.tree), "1x12/12 PHB");
+}
+
 TEST(NcclSearch, RefusalsSayWhy) {
   const Topology two = topology_of("dgx-a100:nodes=2");
   EXPECT_EQ(refusal_of(two, {}), "there are no ranks");
