@@ -8,9 +8,9 @@ namespace twinrun {
 namespace {
 
 constexpr double kRounding = 1e-6;  // GB/s
-// Steps of one packing: some milliseconds. Only machines whose last channel is hard to place, or
+// Steps of one packing: a few milliseconds. Only machines whose last channel is hard to place, or
 // impossible, use them up.
-constexpr int kMostSteps = 1 << 16;
+constexpr int kMostSteps = 1 << 14;
 
 // Depth-first over channels, and within a channel over GPUs. Two shortcuts keep it short: a channel
 // that fits as often as any could is simply repeated (NVSwitch), and each channel takes its mirror

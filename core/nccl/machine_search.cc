@@ -1,24 +1,12 @@
 #include "core/nccl/machine_search.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <set>
-#include <span>
+
+#include "core/nccl/channel_speeds.h"
 
 namespace twinrun {
 namespace {
-
-// Speeds a channel may have, GB/s, fastest first (cuda-nccl-cpu 3.2).
-constexpr std::array kIntra = {40., 30., 20., 18., 15., 12., 10., 9., 7., 6., 5., 4., 3.};
-constexpr std::array kInter = {48., 30., 28., 24., 20., 18., 15., 12.,  10., 9.,
-                               7.,  6.,  5.,  4.,  3.,  2.4, 1.2, 0.24, 0.12};
-constexpr std::array kIntraHopper = {60., 50., 40., 30., 24., 20., 15., 12., 11., 6., 3.};
-constexpr std::array kInterHopper = {48., 45., 42., 40., 30., 24., 22.,  20., 17.5,
-                                     15., 12., 6.,  3.,  2.4, 1.2, 0.24, 0.12};
-constexpr std::array kIntraBlackwell = {90., 80., 70., 60., 50., 40., 30., 24., 20., 19., 18.};
-constexpr std::array kInterBlackwell = {96.,  48., 45.1, 42., 40., 30., 24., 22.,  20.,
-                                        17.5, 15., 12.,  6.,  3.,  2.4, 1.2, 0.24, 0.12};
 
 // A speed below this share of the best one's is not tried, even if its channels would add up to a
 // little more.
@@ -28,24 +16,6 @@ constexpr int kMostRings = 32;
 constexpr double kSplitFrom = 25;
 constexpr double kSplitFromManyAfterAmpere = 50;
 constexpr int kMany = 4;
-
-std::span<const double> speeds(int sm, bool network) {
-  if (sm >= 100) {
-    return network ? std::span<const double>(kInterBlackwell) : kIntraBlackwell;
-  }
-  if (sm >= 90) {
-    return network ? std::span<const double>(kInterHopper) : kIntraHopper;
-  }
-  return network ? std::span<const double>(kInter) : kIntra;
-}
-
-bool draw(NcclLedger& ledger, const NcclWire& wire, double gbps, int times = 1) {
-  bool fits = true;
-  for (int i = 0; fits && i < times; ++i) {
-    fits = ledger.take(wire, gbps);
-  }
-  return fits;
-}
 
 // ---- what a channel passes ----
 
@@ -83,10 +53,10 @@ bool rings_fit(const NcclMachine& machine, const std::vector<NcclChannel>& rings
   return std::all_of(rings.begin(), rings.end(), [&](const NcclChannel& ring) {
     const bool networked = ring.enters != NcclChannel::kNoNic;
     const bool closes =
-        networked ? draw(ledger, way_in(machine, ring), gbps) &&
-                        draw(ledger, ring_way_out(machine, ring), gbps)
+        networked ? ledger.take(way_in(machine, ring), gbps) &&
+                        ledger.take(ring_way_out(machine, ring), gbps)
                   : ring.gpus.size() == 1 ||
-                        draw(ledger, machine.between(ring.gpus.back(), ring.gpus.front()), gbps);
+                        ledger.take(machine.between(ring.gpus.back(), ring.gpus.front()), gbps);
     return closes && draw_chain(ledger, machine, ring, gbps);
   });
 }
@@ -99,8 +69,8 @@ bool trees_fit(const NcclMachine& machine,
   NcclLedger ledger(machine);
   return std::all_of(trees.begin(), trees.end(), [&](const NcclChannel& tree) {
     const bool networked = tree.enters != NcclChannel::kNoNic;
-    return (!networked || (draw(ledger, way_in(machine, tree), inter) &&
-                           draw(ledger, tree_way_out(machine, tree, shape), inter))) &&
+    return (!networked || (ledger.take(way_in(machine, tree), inter) &&
+                           ledger.take(tree_way_out(machine, tree, shape), inter))) &&
            draw_chain(ledger, machine, tree, intra);
   });
 }
@@ -138,6 +108,23 @@ void describe_hops(NcclSearchGraph& graph,
   graph.nic_latency_us = machine.nic_latency_us();
 }
 
+// The largest share of its capacity that channels of this speed take anywhere.
+double fullest_link(const NcclMachine& machine,
+                    const std::vector<NcclChannel>& channels,
+                    double gbps,
+                    bool ring) {
+  NcclLedger ledger(machine);
+  for_each_inner_hop(machine, channels, ring,
+                     [&](const NcclWire& wire) { ledger.force(wire, gbps); });
+  for (const NcclChannel& channel : channels) {
+    if (ring && channel.enters != NcclChannel::kNoNic) {
+      ledger.force(way_in(machine, channel), gbps);
+      ledger.force(ring_way_out(machine, channel), gbps);
+    }
+  }
+  return ledger.fullest(machine);
+}
+
 // ---- rings ----
 
 struct Found {
@@ -149,7 +136,7 @@ struct Found {
 // The speed whose channels add up to most; of equals the fastest.
 Found best_speed(const NcclMachine& machine, NcclChannelLimits limits) {
   Found best;
-  for (const double gbps : speeds(machine.sm(), machine.nic_count() > 0)) {
+  for (const double gbps : channel_speeds(machine.sm(), machine.nic_count() > 0)) {
     limits.intra_gbps = gbps;
     limits.inter_gbps = gbps;
     if (gbps <= kSlowestShare * best.gbps) {
@@ -218,6 +205,22 @@ std::vector<NcclChannelLimits> limits_to_try(const NcclMachine& machine) {
   return all;
 }
 
+// One ring as fast as its links allow, where every listed speed is too fast for them.
+Found slowest_ring(const NcclMachine& machine) {
+  constexpr double kCrawl = 0.001;
+  for (NcclChannelLimits limits : limits_to_try(machine)) {
+    limits.intra_gbps = kCrawl;
+    limits.inter_gbps = kCrawl;
+    limits.most = 1;
+    Found found{pack_channels(machine, limits), kCrawl};
+    if (!found.channels.empty()) {
+      found.gbps /= fullest_link(machine, found.channels, kCrawl, true);
+      return found;
+    }
+  }
+  return {};
+}
+
 Found best_rings(const NcclMachine& machine) {
   for (const NcclChannelLimits& limits : limits_to_try(machine)) {
     if (limits.may_cross_nics && machine.nic_count() < 2) {
@@ -228,7 +231,7 @@ Found best_rings(const NcclMachine& machine) {
       return found;
     }
   }
-  return {};
+  return slowest_ring(machine);
 }
 
 void split_fast_channels(const NcclMachine& machine, Found& found) {
@@ -246,7 +249,7 @@ void split_fast_channels(const NcclMachine& machine, Found& found) {
 }
 
 void raise_speed(const NcclMachine& machine, Found& found) {
-  for (const double gbps : speeds(machine.sm(), machine.nic_count() > 0)) {
+  for (const double gbps : channel_speeds(machine.sm(), machine.nic_count() > 0)) {
     if (gbps > found.gbps && rings_fit(machine, found.channels, gbps)) {
       found.gbps = gbps;
       return;
@@ -280,13 +283,14 @@ struct TreeFound {
   double inter = 0;
 };
 
-double fastest_trees(const NcclMachine& machine, const TreeFound& trees, double most) {
-  for (const double gbps : speeds(machine.sm(), machine.nic_count() > 0)) {
-    if (gbps <= most && trees_fit(machine, trees.channels, trees.shape, gbps, trees.inter)) {
+// At most twice the speed of the rings, and that one where nothing listed fits.
+double fastest_trees(const NcclMachine& machine, const TreeFound& trees, double own) {
+  for (const double gbps : channel_speeds(machine.sm(), machine.nic_count() > 0)) {
+    if (gbps <= 2 * own && trees_fit(machine, trees.channels, trees.shape, gbps, trees.inter)) {
       return gbps;
     }
   }
-  return 0;
+  return trees_fit(machine, trees.channels, trees.shape, own, trees.inter) ? own : 0;
 }
 
 TreeFound trees_inside(const NcclMachine& machine, const Found& rings) {
@@ -295,8 +299,8 @@ TreeFound trees_inside(const NcclMachine& machine, const Found& rings) {
   for (std::size_t i = 1; i < alternating.channels.size(); i += 2) {
     std::reverse(alternating.channels[i].gpus.begin(), alternating.channels[i].gpus.end());
   }
-  forward.intra = fastest_trees(machine, forward, 2 * rings.gbps);
-  alternating.intra = fastest_trees(machine, alternating, 2 * rings.gbps);
+  forward.intra = fastest_trees(machine, forward, rings.gbps);
+  alternating.intra = fastest_trees(machine, alternating, rings.gbps);
   TreeFound& best = alternating.intra > forward.intra ? alternating : forward;
   best.inter = best.intra;
   return best;
@@ -313,7 +317,7 @@ TreeFound trees_between(const NcclMachine& machine, const Found& rings) {
   for (const TreeShape shape : {plain_first ? TreeShape::kPlain : TreeShape::kBalanced,
                                 plain_first ? TreeShape::kBalanced : TreeShape::kPlain}) {
     found.shape = shape;
-    found.intra = fastest_trees(machine, found, 2 * rings.gbps);
+    found.intra = fastest_trees(machine, found, rings.gbps);
     if (found.intra > 0) {
       return found;
     }
@@ -342,12 +346,6 @@ NcclSearchGraph tree_graph(const NcclMachine& machine, const TreeFound& trees) {
 
 // ---- NVLS ----
 
-double fastest_listed(std::span<const double> listed, double most) {
-  const auto found = std::find_if(listed.begin(), listed.end(),
-                                  [&](double gbps) { return gbps <= most * (1 + 1e-9); });
-  return found == listed.end() ? 0 : *found;
-}
-
 // One head a GPU; each GPU's link to the switch carries all heads. Towards the network the heads
 // share what the rings get; without a network the figure is only a bound, twice the inside speed.
 NcclSearchGraph nvls_graph(const NcclMachine& machine, const NcclSearchGraph& ring) {
@@ -360,24 +358,16 @@ NcclSearchGraph nvls_graph(const NcclMachine& machine, const NcclSearchGraph& ri
   const auto heads = static_cast<double>(machine.gpu_count());
   graph = ring;
   graph.channels = static_cast<int>(machine.gpu_count());
-  graph.intra_gbps = fastest_listed(speeds(machine.sm(), false), machine.nvswitch_gbps() / heads);
-  graph.inter_gbps = networked ? fastest_listed(speeds(machine.sm(), true),
-                                                ring.inter_gbps * ring.channels / heads)
-                               : fastest_listed(speeds(machine.sm(), false), 2 * graph.intra_gbps);
+  graph.intra_gbps =
+      fastest_listed(channel_speeds(machine.sm(), false), machine.nvswitch_gbps() / heads);
+  graph.inter_gbps =
+      networked ? fastest_listed(channel_speeds(machine.sm(), true),
+                                 ring.inter_gbps * ring.channels / heads)
+                : fastest_listed(channel_speeds(machine.sm(), false), 2 * graph.intra_gbps);
   return graph.intra_gbps > 0 && graph.inter_gbps > 0 ? graph : NcclSearchGraph{};
 }
 
 // ---- what the links would allow ----
-
-double fullest_link(const NcclMachine& machine,
-                    const std::vector<NcclChannel>& channels,
-                    double gbps,
-                    bool ring) {
-  NcclLedger ledger(machine);
-  for_each_inner_hop(machine, channels, ring,
-                     [&](const NcclWire& wire) { ledger.force(wire, gbps); });
-  return ledger.fullest(machine);
-}
 
 void fill_links(NcclSearchGraph& graph,
                 const NcclMachine& machine,

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/io/catalogue.h"
 #include "core/nccl/tuning.h"
 #include "tests/core/nccl/reference_machines.h"
 #include "tests/core/nccl/reference_topologies.h"
@@ -179,6 +180,17 @@ TEST(NcclSearch, WithoutPeerAccessTrafficGoesThroughHostMemory) {
   EXPECT_NEAR(search.filled.ring.intra_gbps, 12.2 / 2.4, 1e-9);
 }
 
+// The list of the newest GPUs ends at 18 GB/s.
+TEST(NcclSearch, LinksSlowerThanAnyListedSpeedCarryOneRing) {
+  const Topology topology = topology_of_text(R"({"devices": {"g": {"kind": "gpu", "sm": 120}},
+    "templates": {"m": {"parts": [{"name": "gpu", "device": "g", "count": 2},
+      {"name": "cpu", "kind": "cpu", "count": 1}],
+      "links": [{"from": "gpu*", "to": "cpu0", "bandwidth": 12}]}}, "nodes": {"m": 1}})");
+  const NcclSearch search = found(topology, gpus_of(topology));
+  EXPECT_EQ(text_of(search.graphs.ring), "1x12/12 PHB");
+  EXPECT_EQ(text_of(search.graphs.tree), "1x12/12 PHB");
+}
+
 TEST(NcclSearch, RefusalsSayWhy) {
   const Topology two = topology_of("dgx-a100:nodes=2");
   EXPECT_EQ(refusal_of(two, {}), "there are no ranks");
@@ -208,20 +220,33 @@ TEST(NcclSearch, GpusWithoutAWayBetweenThemAreRefused) {
             "the GPUs of node0 (gpu0 …) are not joined to each other");
 }
 
-TEST(NcclSearch, IsQuick) {
-  for (const char* machine : {"dgx1-v100:nodes=2", "dgx1-p100:nodes=2", "pcie-8gpu", "dgx2:nodes=2",
-                              "dgx-h100:nodes=2", "p3.16xlarge:nodes=2", "hgx-b200:nodes=2"}) {
-    const Topology topology = topology_of(machine);
-    const WorkTimer timer;
-    found(topology, gpus_of(topology));
-    EXPECT_LT(timer.seconds(), 0.05) << machine;
+// Every machine of the catalogue, alone and in clusters.
+TEST(NcclSearch, FindsRingsQuicklyInEveryMachine) {
+  for (const std::string& name : catalogue_topology_names()) {
+    const Topology one = topology_of(name);
+    if (one.kind(one.compute_devices().front()) != VertexKind::kGpu) {
+      continue;
+    }
+    for (const char* nodes : {"", ":nodes=2", ":nodes=3"}) {
+      const Topology topology = topology_of(name + nodes);
+      const WorkTimer timer;
+      const NcclSearch search = found(topology, gpus_of(topology));
+      EXPECT_LT(timer.seconds(), 0.05) << name << nodes;
+      std::for_each(search.machines.begin(), search.machines.end(), expect_lawful);
+      if (search.system.ranks > 1) {
+        EXPECT_GE(search.graphs.ring.channels, 1) << name << nodes;
+        EXPECT_EQ(search.graphs.tree.channels, search.graphs.ring.channels) << name << nodes;
+      }
+    }
   }
+}
+
+TEST(NcclSearch, LooksOnceAtMachinesThatAreAlike) {
   const Topology topology = topology_of("dgx-h100:nodes=2048");
   const std::vector<VertexId> ranks = gpus_of(topology);
   const WorkTimer timer;
   EXPECT_EQ(found(topology, ranks).machines.size(), 1U);
   EXPECT_LT(timer.seconds(), 0.1);
-  std::printf("2048 machines: %.1f ms\n", 1e3 * timer.seconds());
 }
 
 }  // namespace
