@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 
 class WriteTraces : public ::testing::Test {
  protected:
-  ~WriteTraces() override { std::filesystem::remove_all(folder_.parent_path()); }
+  void TearDown() override { std::filesystem::remove_all(folder_.parent_path()); }
 
   [[nodiscard]] std::set<std::string> names() const {
     std::set<std::string> found;
