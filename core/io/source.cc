@@ -114,16 +114,23 @@ void write_all(const std::string& path, const WriteContent& write_content) {
   if (file == nullptr) {
     throw std::system_error(errno, std::generic_category(), "cannot write " + path);
   }
+  const auto drop = [&] {
+    if (std::filesystem::is_regular_file(path)) {
+      std::remove(path.c_str());
+    }
+  };
   try {
     write_all(file, path, write_content);
   } catch (...) {
     std::fclose(file);
-    if (std::filesystem::is_regular_file(path)) {
-      std::remove(path.c_str());
-    }
+    drop();
     throw;
   }
-  std::fclose(file);
+  if (std::fclose(file) != 0) {
+    const int code = errno;
+    drop();
+    throw std::system_error(code, std::generic_category(), "cannot write " + path);
+  }
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ bool is_rank_file(const std::string& name) {
                      [](char c) { return c >= '0' && c <= '9'; });
 }
 
-void make_room(const std::filesystem::path& folder, bool force) {
+// The files of a trace that is there already; refuses to go on when there are some.
+std::vector<std::filesystem::path> old_trace(const std::filesystem::path& folder, bool force) {
   std::filesystem::create_directories(folder);
   std::vector<std::filesystem::path> old;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -42,9 +43,7 @@ void make_room(const std::filesystem::path& folder, bool force) {
     throw UsageError(fmt::format("{} holds a trace already", folder.string()),
                      "name another folder, or add --force to replace it");
   }
-  for (const auto& path : old) {
-    std::filesystem::remove(path);
-  }
+  return old;
 }
 
 void add_to(TraceWriteCounts& sum, const TraceWriteCounts& one) {
@@ -89,7 +88,7 @@ TraceFilesSummary write_traces(const Plan& plan,
                                const std::string& folder,
                                const TraceFilesOptions& options) {
   const std::filesystem::path into(folder);
-  make_room(into, options.force);
+  const auto old = old_trace(into, options.force);
   TraceFilesSummary summary;
   const auto write = [&](const std::string& name, const auto& write_content) {
     summary.files.push_back((into / name).string());
@@ -106,6 +105,12 @@ TraceFilesSummary write_traces(const Plan& plan,
   write(std::string(kMergedName), [&](const WriteChunk& chunk) {
     summary.merged = write_perfetto(plan, trace, options.content, chunk);
   });
+  for (const auto& path : old) {  // only now that the new trace is whole
+    const auto& files = summary.files;
+    if (std::find(files.begin(), files.end(), path.string()) == files.end()) {
+      std::filesystem::remove(path);
+    }
+  }
   return summary;
 }
 
