@@ -69,11 +69,13 @@ double bus_factor(std::size_t collective, std::size_t ranks) {
   }
 }
 
+// Ours, and those that only NCCL has.
 std::vector<std::string_view> algorithm_words() {
   std::vector<std::string_view> words = {"auto"};
   for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {
     words.push_back(algorithm.name);
   }
+  words.insert(words.end(), {"nvls", "nvlstree", "pat", "collnetdirect", "collnetchain"});
   return words;
 }
 

@@ -2,8 +2,23 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 
 namespace twinrun {
+
+std::optional<NcclAlgorithm> find_nccl_algorithm(std::string_view name) {
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) ==
+           std::tolower(static_cast<unsigned char>(b));
+  };
+  for (std::size_t i = 0; i < kNcclAlgorithmNames.size(); ++i) {
+    if (std::equal(name.begin(), name.end(), kNcclAlgorithmNames[i].begin(),
+                   kNcclAlgorithmNames[i].end(), same)) {
+      return static_cast<NcclAlgorithm>(i);
+    }
+  }
+  return std::nullopt;
+}
 
 NcclPath nccl_path(PathClass path) {
   switch (path) {

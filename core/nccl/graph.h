@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "core/topology/kinds.h"
@@ -56,6 +57,8 @@ constexpr std::string_view name_of(NcclPath path) {
   return kNcclPathNames[static_cast<std::size_t>(path)];
 }
 NcclPath nccl_path(PathClass path);
+// By its name in any case: "ring", "NVLSTree"; nothing when NCCL has no such algorithm.
+std::optional<NcclAlgorithm> find_nccl_algorithm(std::string_view name);
 
 // What the search found for one algorithm: so many channels, each of this speed in every machine
 // and between machines. No channels: the algorithm cannot be used.

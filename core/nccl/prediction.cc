@@ -168,8 +168,9 @@ NcclPrediction::NcclPrediction(const NcclSearch& search,
 
 std::optional<NcclChoice> NcclPrediction::predict(CollectiveKind collective,
                                                   Bytes bytes,
-                                                  int pipelined) const {
-  std::optional<NcclChoice> choice = own_.choose(collective, bytes, pipelined);
+                                                  int pipelined,
+                                                  std::optional<NcclAlgorithm> only) const {
+  std::optional<NcclChoice> choice = own_.choose(collective, bytes, pipelined, only);
   if (!choice || choice->channels == 0) {
     return choice;  // nothing to send
   }

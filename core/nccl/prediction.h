@@ -43,9 +43,11 @@ class NcclPrediction {
 
   [[nodiscard]] const NcclModel& own_estimate() const { return own_; }
   // As NcclModel::choose, but with the time that is to be expected.
-  [[nodiscard]] std::optional<NcclChoice> predict(CollectiveKind collective,
-                                                  Bytes bytes,
-                                                  int pipelined = 1) const;
+  [[nodiscard]] std::optional<NcclChoice> predict(
+      CollectiveKind collective,
+      Bytes bytes,
+      int pipelined = 1,
+      std::optional<NcclAlgorithm> only = std::nullopt) const;
 
  private:
   NcclModel own_;

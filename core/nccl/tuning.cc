@@ -105,7 +105,8 @@ std::optional<double> NcclModel::time_us(CollectiveKind collective,
 
 std::optional<NcclChoice> NcclModel::choose(CollectiveKind collective,
                                             Bytes bytes,
-                                            int pipelined) const {
+                                            int pipelined,
+                                            std::optional<NcclAlgorithm> only) const {
   if (system_.ranks == 1 || bytes.count == 0) {
     return NcclChoice{};
   }
@@ -114,6 +115,9 @@ std::optional<NcclChoice> NcclModel::choose(CollectiveKind collective,
     for (std::size_t p = 0; p < kNcclProtocolNames.size(); ++p) {
       const auto algorithm = static_cast<NcclAlgorithm>(a);
       const auto protocol = static_cast<NcclProtocol>(p);
+      if (only && algorithm != *only) {
+        continue;
+      }
       const std::optional<double> time = time_us(collective, algorithm, protocol, bytes, pipelined);
       if (time && (!best || *time < best->time_us)) {
         best = NcclChoice{algorithm, protocol, *time, 0, 0};

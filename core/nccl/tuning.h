@@ -45,10 +45,13 @@ class NcclModel {
                                               NcclProtocol protocol,
                                               Bytes bytes,
                                               int pipelined = 1) const;
-  // The cheapest allowed way; nothing when there is none. One rank or no bytes: no time.
-  [[nodiscard]] std::optional<NcclChoice> choose(CollectiveKind collective,
-                                                 Bytes bytes,
-                                                 int pipelined = 1) const;
+  // The cheapest allowed way, of one algorithm when that is named (NCCL_ALGO); nothing when there
+  // is none. One rank or no bytes: no time.
+  [[nodiscard]] std::optional<NcclChoice> choose(
+      CollectiveKind collective,
+      Bytes bytes,
+      int pipelined = 1,
+      std::optional<NcclAlgorithm> only = std::nullopt) const;
 
   [[nodiscard]] int compute_channels() const { return compute_channels_; }
   [[nodiscard]] const NcclSystem& system() const { return system_; }

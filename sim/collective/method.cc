@@ -140,15 +140,16 @@ CollectiveMethod CollectiveMethods::cheapest(const CollectiveRequest& request) {
 }
 
 CollectiveMethod CollectiveMethods::choose(const CollectiveRequest& request) {
-  const bool is_open = request.fidelity == Fidelity::kAuto && request.algorithm == "auto";
+  const bool is_ours = find_collective_algorithm(request.algorithm) != nullptr;
+  const bool is_open = request.fidelity == Fidelity::kAuto && !is_ours;
   if (request.fidelity == Fidelity::kNccl || is_open) {
     NcclMethod nccl = nccl_method(request, nccl_, topology_);
     if (nccl.method) {
       nccl.method->why = is_open ? "the ranks are GPUs, and NCCL has this collective" : "";
       return *std::move(nccl.method);
     }
-    if (!is_open) {
-      throw CannotRun("fidelity nccl: " + nccl.why_not);
+    if (!is_open || request.algorithm != "auto") {
+      throw CannotRun("NCCL: " + nccl.why_not);
     }
   }
   if (request.algorithm == "auto") {

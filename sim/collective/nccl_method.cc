@@ -49,9 +49,14 @@ NcclMethod nccl_method(const CollectiveRequest& request,
     return {std::nullopt, refusal->why};
   }
   const NcclPrediction& prediction = std::get<NcclPlan>(answer).prediction;
-  const auto choice = prediction.predict(request.kind, request.bytes);
+  const auto only = find_nccl_algorithm(request.algorithm);
+  if (request.algorithm != "auto" && !only) {
+    return {std::nullopt, fmt::format("NCCL has no algorithm \"{}\"", request.algorithm)};
+  }
+  const auto choice = prediction.predict(request.kind, request.bytes, 1, only);
   if (!choice) {
-    return {std::nullopt, fmt::format("NCCL has no {} of its own", name_of(request.kind))};
+    return {std::nullopt, fmt::format("NCCL does not do {}{} here", name_of(request.kind),
+                                      only ? " by " + std::string(name_of(*only)) : "")};
   }
   CollectiveMethod method;
   method.fidelity = Fidelity::kNccl;

@@ -63,6 +63,19 @@ class Collective(unittest.TestCase):
                     self.assertGreater(row["time_s"], 0)
                     self.assertTrue(math.isfinite(row["busbw_GBps"]))
 
+    def test_gpus_get_what_nccl_does(self):
+        row, = rows("all_reduce", "--topology", "dgx-h100", "-b", "256M")
+        self.assertEqual((row["algorithm"], row["protocol"]), ("NVLS", "Simple"))
+        ring, = rows("all_reduce", "--topology", "dgx-h100", "-b", "256M", "--algorithm", "ring", "--fidelity", "nccl")
+        self.assertEqual(ring["algorithm"], "Ring")
+        self.assertGreater(ring["time_s"], row["time_s"])
+
+    # nccl-tests on a DGX-1V, 1 GiB: bus bandwidth by the number of GPUs, within a tenth.
+    def test_the_cube_mesh(self):
+        for ranks, measured in zip(range(2, 9), (22, 45, 86, 37, 46, 88, 135)):
+            row, = rows("all_reduce", "--topology", "dgx1-v100", "--ranks", str(ranks), "-b", "1G")
+            self.assertAlmostEqual(row["busbw_GBps"], measured, delta=measured / 10)
+
     def test_mistakes(self):
         for options, code, words in [
             (("all_reduce", "--topology", switch(4), "-b", "8Q"), 2, "powers of 1024"),
@@ -74,6 +87,8 @@ class Collective(unittest.TestCase):
             (("all_reduce", "--topology", switch(4), "--algorithm", "rign"), 2, "ring"),
             (("all_reduec", "--topology", switch(4)), 2, "all_reduce"),
             (("all_to_all", "--topology", switch(4), "--algorithm", "ring"), 4, "not all_to_all"),
+            (("all_reduce", "--topology", "dgx1-v100", "--algorithm", "nvls"), 4, "NCCL does not"),
+            (("all_reduce", "--topology", switch(4), "--fidelity", "nccl"), 4, "NCCL"),
             (("broadcast", "--topology", switch(4), "--root", "4"), 2, "0 to 3"),
             (("all_reduce", "--topology", switch(4), "-b", "9000P"), 2, "powers of 1024"),
         ]:

@@ -127,6 +127,40 @@ TEST(Simulate, ConcurrentCollectivesShareTheirLinks) {
   }
 }
 
+// ---- NCCL ----
+
+Plan reductions_at_once(std::size_t count) {
+  PlanBuilder builder;
+  std::vector<DeviceId> devices;
+  for (std::size_t i = 0; i < 8; ++i) {
+    devices.push_back(builder.add_device(fmt::format("gpu{}", i)));
+  }
+  const GroupId group = builder.add_group("all", devices);
+  for (std::size_t c = 0; c < count; ++c) {
+    for (std::size_t i = 0; i < 8; ++i) {
+      builder.add_collective(fmt::format("sum{}@{}", c, i),
+                             builder.stream(devices[i], fmt::format("comm{}", c)),
+                             {.group = group, .bytes = {1 << 28}});
+    }
+  }
+  return std::move(builder).finish();
+}
+
+// One alone takes what the model says; two share the links of their rings, but not their latency.
+TEST(Nccl, TwoAtOnceShareTheLinks) {
+  const Topology topology = topology_of("dgx1-v100");
+  NcclPlanner planner(topology);
+  const std::vector<VertexId> ranks = topology.compute_devices();
+  const auto& plan = std::get<NcclPlan>(planner.plan(ranks));
+  const auto choice = plan.prediction.predict(CollectiveKind::kAllReduce, {1 << 28});
+  ASSERT_TRUE(choice);
+  const double alone = seconds(simulate(reductions_at_once(1), topology));
+  EXPECT_NEAR(alone, choice->time_us * 1e-6, 1e-9);
+  const double both = seconds(simulate(reductions_at_once(2), topology));
+  EXPECT_GT(both, 1.95 * alone);
+  EXPECT_LE(both, 2 * alone);
+}
+
 // ---- ops ----
 
 class TwoHosts : public testing::Test {
