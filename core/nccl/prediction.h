@@ -20,8 +20,10 @@ struct NcclLaunch {
 // What the links deliver, which is not what NCCL reckons with: channels that fill their links, and
 // those of NVLink at the rate that rings reach on it, those through host memory at what a thread
 // block can move there. Only rings and trees of one machine whose every hop
-// is NVLink of its own: a hop through another GPU (NVB) stays at NCCL's figure, because that GPU
-// has to forward besides its own work, and no measurement of forwarding alone is at hand.
+// is NVLink of its own: a hop through another GPU (NVB) stays
+// at NCCL's figure. One factor for both does not fit: five GPUs of a DGX-1 (one relayed) reach 37
+// GB/s and six (none) 46, where NCCL counts 40 for each. That forwarding costs the relaying GPU is
+// the likely reason; nobody here has measured it alone.
 [[nodiscard]] NcclSearchGraphs delivered(const NcclSearch& search);
 
 // Time until a pipeline of stages is full, beyond latency and bytes / bandwidth. 0 for rings whose

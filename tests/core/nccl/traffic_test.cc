@@ -27,6 +27,9 @@ class TrafficOf {
     const auto found = shares_.find(link);
     return found != shares_.end() ? found->second : 0;
   }
+  [[nodiscard]] double between(const std::string& from, const std::string& to) const {
+    return (*this)[from + " -> " + to];
+  }
   [[nodiscard]] const std::map<std::string, double>& all() const { return shares_; }
 
  private:
@@ -80,8 +83,8 @@ TEST(NcclTraffic, ATreeOfTwoMachinesCrossesTheNetworkOnceEachWay) {
   for (int i = 0; i < 4; ++i) {
     const std::string nic = "node0/nic" + std::to_string(i);
     const std::string leaf = "rail" + std::to_string(i) + "-leaf0";
-    EXPECT_NEAR(traffic[nic + " -> " + leaf], 1.0 / 4, 1e-12);
-    EXPECT_NEAR(traffic[leaf + " -> " + nic], 1.0 / 4, 1e-12);
+    EXPECT_NEAR(traffic.between(nic, leaf), 1.0 / 4, 1e-12);
+    EXPECT_NEAR(traffic.between(leaf, nic), 1.0 / 4, 1e-12);
   }
   // A chain of eight: an end has one neighbour, the others two; four chains with different ends.
   EXPECT_NEAR(traffic["node0/gpu0 -> node0/nvswitch0"], (4 * 2 - 1) / 4.0, 1e-12);
