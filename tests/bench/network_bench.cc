@@ -76,7 +76,7 @@ void BM_LockstepMessages(benchmark::State& state) {
   Time now{};
   for (auto _ : state) {
     for (std::uint32_t i = 0; i < hosts; ++i) {
-      const std::array route = {id_at<LinkId>(2 * i), id_at<LinkId>(2 * ((i + 1) % hosts) + 1)};
+      const std::array route = {LinkId{2 * i}, LinkId{2 * ((i + 1) % hosts) + 1}};
       network.start(FlowId{i}, route, {97'656}, now);
     }
     finished.clear();

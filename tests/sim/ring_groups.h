@@ -61,8 +61,8 @@ class RingGroups {
   static std::vector<LinkId> links_of(std::uint32_t first, std::uint32_t step, std::uint32_t n) {
     std::vector<LinkId> route;
     for (std::uint32_t rank = first; rank < first + step * n; rank += step) {
-      route.push_back(id_at<LinkId>(2 * rank));
-      route.push_back(id_at<LinkId>(2 * rank + 1));
+      route.push_back(LinkId{2 * rank});
+      route.push_back(LinkId{2 * rank + 1});
     }
     return route;
   }

@@ -235,5 +235,30 @@ TEST(Router, SwitchesAreEndsToo) {
   EXPECT_EQ(way(topology, "node1/nic7", "spine0"), "node1/nic7 rail7-leaf0 spine0");
 }
 
+TEST(Router, NoMachineLeadsToASwitchBehindIt) {
+  const Topology topology = topology_of_text(R"({
+    "templates": {"m": {"parts": [{"name": "nic", "kind": "nic"}]}},
+    "nodes": {"m": 2}, "switches": [{"name": "sw", "count": 2}],
+    "links": [{"from": "node*/nic0", "to": "sw0", "bandwidth": 10},
+              {"from": "node0/nic0", "to": "sw1", "bandwidth": 10}]})");
+  EXPECT_EQ(way(topology, "node0/nic0", "sw1"), "node0/nic0 sw1");
+  EXPECT_EQ(way(topology, "node1/nic0", "sw1"), "no way");
+}
+
+TEST(Router, LinksAloneAreThoseOfTheRoute) {
+  const Topology topology = topology_of("d2l-cluster");
+  Router router(topology);
+  std::vector<LinkId> links;
+  for (std::size_t a = 0; a < topology.vertex_count(); ++a) {
+    for (std::size_t b = 0; b < topology.vertex_count(); ++b) {
+      const auto route = router.route(id_at<VertexId>(a), id_at<VertexId>(b), a);
+      ASSERT_EQ(router.links(id_at<VertexId>(a), id_at<VertexId>(b), a, links), route.has_value());
+      if (route) {
+        EXPECT_EQ(links, route->links) << a << " " << b;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace twinrun
