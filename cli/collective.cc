@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -72,9 +73,9 @@ double bus_factor(std::size_t collective, std::size_t ranks) {
 // Ours, and those that only NCCL has.
 std::vector<std::string_view> algorithm_words() {
   std::vector<std::string_view> words = {"auto"};
-  for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {
-    words.push_back(algorithm.name);
-  }
+  const std::span<const CollectiveAlgorithm> ours = collective_algorithms();
+  std::transform(ours.begin(), ours.end(), std::back_inserter(words),
+                 [](const CollectiveAlgorithm& algorithm) { return algorithm.name; });
   words.insert(words.end(), {"nvls", "nvlstree", "pat", "collnetdirect", "collnetchain"});
   return words;
 }
@@ -87,6 +88,7 @@ Plan plan_of(const CollectiveOptions& options,
              Bytes bytes) {
   PlanBuilder builder(options.collective);
   std::vector<DeviceId> devices;
+  devices.reserve(ranks.size());
   for (const VertexId rank : ranks) {
     devices.push_back(builder.add_device(topology.name(rank)));
   }

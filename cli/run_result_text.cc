@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -14,9 +15,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostRows = 8;
 
 std::string time_text(const Json& seconds) {
-  return seconds.is_null()
-             ? "-"
-             : to_text(Time{static_cast<std::int64_t>(seconds.get<double>() * 1e12 + 0.5)});
+  return seconds.is_null() ? "-" : to_text(Time{std::llround(seconds.get<double>() * 1e12)});
 }
 
 Cell time_cell(const Json& seconds) {

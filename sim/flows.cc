@@ -1,7 +1,6 @@
 #include "sim/flows.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -10,11 +9,10 @@
 #include "core/base/diagnostics.h"
 #include "core/topology/router.h"
 #include "sim/net/max_min.h"
+#include "sim/whole_picoseconds.h"
 
 namespace twinrun::sim {
 namespace {
-
-constexpr Time kEndOfTime{std::numeric_limits<std::int64_t>::max()};
 
 class FlowRun {
  public:
@@ -49,6 +47,11 @@ class FlowRun {
       }
       const Time start = waits ? requests_[order_[next_]].start : kEndOfTime;
       now = std::min(event.value_or(kEndOfTime), start);
+      if (now == kEndOfTime) {
+        throw CannotRun(
+            fmt::format("the flows take longer than {}, which is as far as the clock goes",
+                        to_text(kEndOfTime)));
+      }
       finished.clear();
       network_.advance_to(now, finished);
       for (const FlowId flow : finished) {

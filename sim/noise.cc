@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "sim/whole_picoseconds.h"
+
 namespace twinrun::sim {
 namespace {
 
@@ -67,7 +69,7 @@ Time with_noise(const Noise& noise, OpId op, Time time) {
   if (noise.jitter == Jitter::kNone) {
     return time;
   }
-  return {static_cast<std::int64_t>(static_cast<double>(time.ps) * noise_factor(noise, op) + 0.5)};
+  return whole_picoseconds(static_cast<double>(time.ps) * noise_factor(noise, op));
 }
 
 }  // namespace twinrun::sim

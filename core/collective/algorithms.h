@@ -69,6 +69,7 @@ CollectiveFunctions halving_doubling();
 CollectiveFunctions recursive_doubling();
 CollectiveFunctions direct();
 CollectiveFunctions hierarchical();
+CollectiveFunctions hierarchical_tree();
 CollectiveFunctions central_parameter_server();
 CollectiveFunctions sharded_parameter_server();
 CollectiveFunctions hierarchical_parameter_server();

@@ -26,8 +26,8 @@
 // other N - 1 ranks.
 //
 // Sources: Sanders, Speck and Träff, Two-tree algorithms for full bandwidth broadcast, reduction
-// and scan, Parallel Computing 35 (2009); the trees are those of NCCL (src/graph/trees.cc). NCCL
-// cuts each half into slices and pipelines them; here a half moves whole.
+// and scan, Parallel Computing 35 (2009). NCCL cuts each half into slices and pipelines them; here
+// a half moves whole.
 
 namespace twinrun {
 

@@ -49,6 +49,14 @@ std::uint64_t messages_of(const CollectiveSchedule& schedule) {
   return std::max<std::size_t>(1, each) * schedule.participants() * schedule.steps();
 }
 
+std::string unknown_algorithm(std::string_view name) {
+  std::string known = "auto";
+  for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {
+    known += fmt::format(", {}", algorithm.name);
+  }
+  return fmt::format("there is no collective algorithm \"{}\" (known: {})", name, known);
+}
+
 }  // namespace
 
 CollectiveMethods::CollectiveMethods(const Topology& topology, RouteCache& routes)
@@ -111,9 +119,11 @@ CollectiveMethod CollectiveMethods::with(const CollectiveAlgorithm& algorithm,
 CollectiveMethod CollectiveMethods::cheapest(const CollectiveRequest& request) {
   const CollectiveAlgorithm* best = nullptr;
   double best_ps = 0;
+  std::string refusal;  // the first
   for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {
     const CollectiveSpec spec = spec_of(request);
-    if (needs_servers(algorithm) || why_not(algorithm, spec)) {
+    if (const auto reason = why_not(algorithm, spec); reason || needs_servers(algorithm)) {
+      refusal = refusal.empty() && reason ? *reason : refusal;
       continue;
     }
     const CollectiveSchedule schedule(algorithm, spec);
@@ -130,8 +140,8 @@ CollectiveMethod CollectiveMethods::cheapest(const CollectiveRequest& request) {
     }
   }
   if (best == nullptr) {
-    throw CannotRun(fmt::format("no algorithm does {} over {} ranks", name_of(request.kind),
-                                request.ranks.size()));
+    throw CannotRun(fmt::format("no algorithm does {} over {} ranks: {}", name_of(request.kind),
+                                request.ranks.size(), refusal));
   }
   CollectiveMethod method = with(*best, request);
   const std::string reason = fmt::format("{} ends first on an idle network", best->name);
@@ -141,6 +151,9 @@ CollectiveMethod CollectiveMethods::cheapest(const CollectiveRequest& request) {
 
 CollectiveMethod CollectiveMethods::choose(const CollectiveRequest& request) {
   const bool is_ours = find_collective_algorithm(request.algorithm) != nullptr;
+  if (request.algorithm != "auto" && !is_ours && !find_nccl_algorithm(request.algorithm)) {
+    throw CannotRun(unknown_algorithm(request.algorithm));
+  }
   const bool is_open = request.fidelity == Fidelity::kAuto && !is_ours;
   if (request.fidelity == Fidelity::kNccl || is_open) {
     NcclMethod nccl = nccl_method(request, nccl_, topology_);
@@ -155,11 +168,12 @@ CollectiveMethod CollectiveMethods::choose(const CollectiveRequest& request) {
   if (request.algorithm == "auto") {
     return cheapest(request);
   }
-  const CollectiveAlgorithm* const algorithm = find_collective_algorithm(request.algorithm);
-  if (algorithm == nullptr) {
-    throw CannotRun(fmt::format("there is no collective algorithm \"{}\"", request.algorithm));
+  if (!is_ours) {
+    throw CannotRun(fmt::format("only NCCL has the algorithm \"{}\"; fidelity {} does not",
+                                request.algorithm,
+                                kFidelityWords[static_cast<std::size_t>(request.fidelity)]));
   }
-  return with(*algorithm, request);
+  return with(*find_collective_algorithm(request.algorithm), request);
 }
 
 }  // namespace twinrun::sim

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/whole_picoseconds.h"
+
 namespace twinrun::sim {
 namespace {
 
@@ -71,7 +73,7 @@ NcclMethod nccl_method(const CollectiveRequest& request,
   method.fluid = fluid_of(planner.traffic(request.ranks, request.kind, choice->algorithm),
                           request.bytes, (total_us - latency_us) * 1e-6, topology);
   method.fluid.latency = microseconds(latency_us);
-  method.fluid.alone = microseconds(total_us);
+  method.fluid.alone = whole_picoseconds(total_us * 1e6);
   return {std::move(method), ""};
 }
 

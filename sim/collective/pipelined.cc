@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/whole_picoseconds.h"
+
 namespace twinrun::sim {
 namespace {
 
@@ -57,7 +59,7 @@ FluidCollective pipelined(const ScheduleProfile& profile, const Topology& topolo
     }
   }
   out.bytes = {static_cast<std::int64_t>(std::ceil(unit))};
-  out.alone = out.latency + Time{static_cast<std::int64_t>(std::ceil(slowest_ps))};
+  out.alone = whole_picoseconds(static_cast<double>(out.latency.ps) + slowest_ps);
   return out;
 }
 

@@ -1,7 +1,6 @@
 #include "sim/engine/engine.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 #include "core/base/check.h"
 #include "core/base/diagnostics.h"
 #include "sim/net/max_min.h"
+#include "sim/whole_picoseconds.h"
 
 namespace twinrun::sim {
 namespace {
@@ -115,14 +115,20 @@ Simulation Engine::run() {
   start_ready();
   constexpr std::uint64_t kEventsPerReport = 1 << 16;
   std::uint64_t next_report = kEventsPerReport;
-  constexpr Time kNever{std::numeric_limits<std::int64_t>::max()};
   while (true) {
     const std::optional<Time> timer = timers_.next();
     const std::optional<Time> transfer = network_->next_event();
     if (!timer && !transfer) {
       break;
     }
-    run_instant(std::min(timer.value_or(kNever), transfer.value_or(kNever)));
+    const Time next = std::min(timer.value_or(kEndOfTime), transfer.value_or(kEndOfTime));
+    if (next == kEndOfTime) {
+      throw CannotRun(
+          fmt::format("the run takes longer than {}, which is as far as the clock goes; "
+                      "the first op that has not ended is {}",
+                      to_text(kEndOfTime), first_unended()));
+    }
+    run_instant(next);
     if (options_.progress && counts_.events >= next_report) {
       next_report = counts_.events + kEventsPerReport;
       options_.progress(ended_, plan_.size());
@@ -216,7 +222,7 @@ void Engine::finish_after(OpId op, Time duration) {
   if (duration.ps == 0) {
     finish(op);
   } else {
-    timers_.set(now_ + duration, {Timers::Kind::kOp, static_cast<std::uint32_t>(op), 0});
+    timers_.set(later(now_, duration), {Timers::Kind::kOp, static_cast<std::uint32_t>(op), 0});
   }
 }
 
@@ -238,6 +244,12 @@ void Engine::finish(OpId op) {
   if (next != no_id<OpId>() && --waits_[index_of(next)] == 0) {
     ready_.push_back(next);
   }
+}
+
+std::string_view Engine::first_unended() const {
+  const auto unended = std::find_if(times_.begin(), times_.end(),
+                                    [](const OpTimes& times) { return times.end == kNotYetReady; });
+  return plan_.id(id_at<OpId>(static_cast<std::size_t>(unended - times_.begin())));
 }
 
 void Engine::check_all_ended() const {

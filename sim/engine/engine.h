@@ -82,6 +82,7 @@ class Engine {
   const CollectiveMethod& method_of(InstanceId instance);
   [[nodiscard]] Time compute_time_of(OpId op) const;
   [[nodiscard]] bool is_alone(InstanceId instance) const;
+  [[nodiscard]] std::string_view first_unended() const;
   void check_all_ended() const;
   Simulation result();
 

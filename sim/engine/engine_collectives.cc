@@ -4,6 +4,7 @@
 #include "core/base/check.h"
 #include "sim/collective/uncontended.h"
 #include "sim/engine/engine.h"
+#include "sim/whole_picoseconds.h"
 
 // How the engine does collectives.
 
@@ -88,7 +89,7 @@ void Engine::finish_instance(InstanceId instance) {
 }
 
 void Engine::start_fluid(InstanceId instance, const FluidCollective& fluid) {
-  timers_.set(now_ + fluid.latency,
+  timers_.set(later(now_, fluid.latency),
               {Timers::Kind::kCollective, static_cast<std::uint32_t>(instance), 0});
 }
 
@@ -154,8 +155,7 @@ bool Engine::finish_uncontended(InstanceId instance, const CollectiveMethod& met
   for (std::size_t rank = 0; rank < ops.size(); ++rank) {
     // The allowance of the network: the noise of sums adds no picosecond.
     const double ps = run->end_ps[rank];
-    const Time time{static_cast<std::int64_t>(std::ceil(ps - (1e-3 + ps * 1e-15)))};
-    finish_after(ops[rank], time);
+    finish_after(ops[rank], whole_picoseconds(ps - (1e-3 + ps * 1e-15)));
   }
   for (std::size_t i = 0; i < link_bytes_.size(); ++i) {
     link_bytes_[i] += run->link_bytes[i];

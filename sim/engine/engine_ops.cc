@@ -3,6 +3,7 @@
 #include "core/base/check.h"
 #include "core/compute/compute_time.h"
 #include "sim/engine/engine.h"
+#include "sim/whole_picoseconds.h"
 
 // How the engine starts and ends ops that are not collectives.
 
@@ -21,7 +22,7 @@ Time Engine::compute_time_of(OpId op) const {
   }
   const double factor = slowdown_[device] * options_.compute_scale;
   if (factor != 1) {
-    time = {static_cast<std::int64_t>(static_cast<double>(time.ps) * factor + 0.5)};
+    time = whole_picoseconds(static_cast<double>(time.ps) * factor);
   }
   return with_noise(options_.noise, op, time);
 }

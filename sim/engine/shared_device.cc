@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/check.h"
+#include "sim/whole_picoseconds.h"
 
 namespace twinrun::sim {
 namespace {
@@ -51,8 +52,8 @@ std::optional<Time> SharedDevice::next_end() const {
   for (const Running& kernel : running_) {
     least = std::min(least, kernel.left_ps);
   }
-  const double after = std::ceil(std::max(0.0, least) / speed() - kNothingPs);
-  return since_ + Time{static_cast<std::int64_t>(after)};
+  const Time after = whole_picoseconds(std::max(0.0, least) / speed() - kNothingPs);
+  return later(since_, after);
 }
 
 void SharedDevice::advance_to(Time now, std::vector<OpId>& finished) {

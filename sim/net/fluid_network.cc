@@ -7,17 +7,14 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "sim/whole_picoseconds.h"
 
 namespace twinrun::sim {
 namespace {
 
 // A flow never ends early; the allowance keeps the noise of a sum of doubles from adding a whole
 // picosecond to a date that is one.
-Time shown_date(double date) {
-  constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
-  const double ps = std::ceil(date - (1e-3 + date * 1e-15));
-  return {ps < static_cast<double>(kLast) ? static_cast<std::int64_t>(ps) : kLast};
-}
+Time shown_date(double date) { return whole_picoseconds(date - (1e-3 + date * 1e-15)); }
 
 }  // namespace
 

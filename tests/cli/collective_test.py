@@ -97,10 +97,13 @@ class Collective(unittest.TestCase):
                 self.assertEqual(result.returncode, code, result.stderr)
                 self.assertIn(words, result.stderr)
 
-    def test_two_to_the_sixty_bytes(self):
-        result = collective("all_reduce", "--topology", switch(4), "-b", str(1 << 60), "--format", "json")
-        self.assertIn(result.returncode, (0, 4), result.stderr)
-        self.assertNotIn("nan", result.stdout.lower())
+    def test_more_bytes_than_can_be(self):
+        for topology, bytes, words in [(switch(4), 1 << 60, "more than can be counted"),
+                                       (switch(4), 1 << 57, "as far as the clock goes"),
+                                       ("dgx1-v100", 1 << 60, "as far as the clock goes")]:
+            result = collective("all_reduce", "--topology", topology, "-b", str(bytes))
+            self.assertEqual(result.returncode, 4, result.stdout)
+            self.assertIn(words, result.stderr)
 
 
 if __name__ == "__main__":
