@@ -55,21 +55,6 @@ std::size_t place_of(const std::array<std::string_view, N>& words, std::string_v
   return static_cast<std::size_t>(std::find(words.begin(), words.end(), word) - words.begin());
 }
 
-// Bus bandwidth over algorithm bandwidth, as nccl-tests defines it: what the busiest link carries.
-double bus_factor(std::size_t collective, std::size_t ranks) {
-  const auto n = static_cast<double>(ranks);
-  switch (collective) {
-    case 0:
-      return 2 * (n - 1) / n;
-    case 1:
-    case 2:
-    case 5:
-      return (n - 1) / n;
-    default:
-      return 1;
-  }
-}
-
 // Ours, and those that only NCCL has.
 std::vector<std::string_view> algorithm_words() {
   std::vector<std::string_view> words = {"auto"};
@@ -158,7 +143,9 @@ Table size_table(const std::vector<SizeRow>& rows,
                  std::size_t ranks) {
   constexpr std::array<std::int64_t, kDtypeNames.size()> kSizes = {8, 4, 4, 2, 2, 1, 1};
   const std::int64_t element = kSizes[place_of(kDtypeNames, options.dtype)];
-  const double factor = bus_factor(place_of(kCollectiveWords, options.collective), ranks);
+  const std::size_t kind = place_of(kCollectiveWords, options.collective);
+  const double factor =
+      kind == kSendRecv ? 1 : bus_factor(static_cast<CollectiveKind>(kind), ranks);
   Table table;
   table.columns = {{"bytes", "size B", Align::kRight},
                    {"count", "", Align::kRight},

@@ -65,22 +65,6 @@ Json links_json(const Trace& trace) {
   return out;
 }
 
-double bus_factor(CollectiveKind kind, double ranks) {
-  switch (kind) {
-    case CollectiveKind::kAllReduce:
-      return 2 * (ranks - 1) / ranks;
-    case CollectiveKind::kReduceScatter:
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kAllToAll:
-      return (ranks - 1) / ranks;
-    case CollectiveKind::kBroadcast:
-    case CollectiveKind::kReduce:
-    case CollectiveKind::kBarrier:
-      break;
-  }
-  return 1;
-}
-
 Json collective_json(const RunFacts& facts, const CollectiveRun& run) {
   const auto ops = facts.plan.instance_ops(run.instance);
   const OpId first = ops.front();
@@ -104,7 +88,7 @@ Json collective_json(const RunFacts& facts, const CollectiveRun& run) {
           {"bytes", facts.plan.collective(first).bytes.count},
           {"time_s", seconds},
           {"algbw_GBps", gbps(rate)},
-          {"busbw_GBps", gbps(rate * bus_factor(kind, static_cast<double>(ops.size())))},
+          {"busbw_GBps", gbps(rate * bus_factor(kind, ops.size()))},
           {"bottleneck", known(run.bottleneck)}};
 }
 

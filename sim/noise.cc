@@ -5,18 +5,11 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/base/splitmix.h"
 #include "sim/whole_picoseconds.h"
 
 namespace twinrun::sim {
 namespace {
-
-// splitmix64 (Steele, Lea and Flood 2014): a good mix of any counter.
-std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31);
-}
 
 // In (0, 1]: a logarithm of it is finite.
 double uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 1) * 0x1p-53; }

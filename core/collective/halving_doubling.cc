@@ -44,37 +44,47 @@ ByteRange run_of(const CollectiveSpec& spec,
   return {bound(spec, fold, first), bound(spec, fold, first + length)};
 }
 
+// Ranks beyond the power of two hand what they have to their neighbour before, or get it back
+// after.
+struct HandOver {
+  ByteRange what;
+  Action action = Action::kCopy;
+  bool is_from_extra = true;
+};
+
+bool is_paired(const Fold& fold, std::uint32_t rank) {
+  return fold.is_extra(rank) || fold.has_extra(rank);
+}
+
+void hand(const Fold& fold, std::uint32_t rank, const HandOver& over, StepTransfers& out) {
+  const std::uint32_t peer = fold.is_extra(rank) ? rank - 1 : rank | 1;
+  if (fold.is_extra(rank) == over.is_from_extra) {
+    out.send(peer, over.what, over.action);
+  } else {
+    out.receive(peer, over.what, over.action);
+  }
+}
+
 void hand_over(const CollectiveSpec& spec,
                const Fold& fold,
                std::uint32_t rank,
                StepTransfers& out) {
-  if (!fold.is_extra(rank) && !fold.has_extra(rank)) {
+  if (!is_paired(fold, rank)) {
     return;
   }
-  const std::uint32_t extra = rank | 1;
-  const ByteRange what = halves(spec) ? whole_of(spec) : chunk_of(spec, spec.ranks, extra);
-  const Action action = halves(spec) ? Action::kReduce : Action::kCopy;
-  if (fold.is_extra(rank)) {
-    out.send(rank - 1, what, action);
-  } else {
-    out.receive(extra, what, action);
-  }
+  const ByteRange own = halves(spec) ? whole_of(spec) : chunk_of(spec, spec.ranks, rank | 1);
+  hand(fold, rank, {own, halves(spec) ? Action::kReduce : Action::kCopy, true}, out);
 }
 
 void hand_back(const CollectiveSpec& spec,
                const Fold& fold,
                std::uint32_t rank,
                StepTransfers& out) {
-  if (!fold.is_extra(rank) && !fold.has_extra(rank)) {
+  if (!is_paired(fold, rank)) {
     return;
   }
-  const std::uint32_t extra = rank | 1;
-  const ByteRange what = doubles(spec) ? whole_of(spec) : chunk_of(spec, spec.ranks, extra);
-  if (fold.is_extra(rank)) {
-    out.receive(rank - 1, what, Action::kCopy);
-  } else {
-    out.send(extra, what, Action::kCopy);
-  }
+  const ByteRange result = doubles(spec) ? whole_of(spec) : chunk_of(spec, spec.ranks, rank | 1);
+  hand(fold, rank, {result, Action::kCopy, false}, out);
 }
 
 void halve(const CollectiveSpec& spec,

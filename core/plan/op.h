@@ -57,6 +57,9 @@ inline constexpr std::string_view name_of(CollectiveKind kind) {
 
 // The stream an op goes into when the file names none.
 std::string_view default_stream(OpKind kind);
+// Bus bandwidth over algorithm bandwidth as nccl-tests has it: what the wires carry per byte of the
+// collective, so that one figure stands for the links whatever the collective and the ranks.
+double bus_factor(CollectiveKind kind, std::size_t ranks);
 // Broadcast and reduce have one rank that is special.
 bool has_root(CollectiveKind kind);
 // What the ranks' ops of one collective share unless "match" says otherwise: the id up to the last

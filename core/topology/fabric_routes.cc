@@ -4,20 +4,9 @@
 #include <numeric>
 
 #include "core/base/check.h"
+#include "core/base/splitmix.h"
 
 namespace twinrun {
-namespace {
-
-// splitmix64's finaliser: every bit of the input reaches every bit of the output.
-std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31);
-}
-
-}  // namespace
-
 FabricRoutes::FabricRoutes(const Topology& topology)
     : topology_(topology), index_(topology.vertex_count(), kNone) {
   index_links(collect_links());

@@ -78,24 +78,6 @@ std::string copy_name(std::string_view from, std::string_view to) {
                  : fmt::format("Memcpy {}to{} ({} -> {})", letter(from), letter(to), from, to);
 }
 
-// nccl-tests, doc/PERFORMANCE.md: what the wires carry per byte of the collective.
-double bus_factor(CollectiveKind kind, std::size_t ranks) {
-  const auto n = static_cast<double>(ranks);
-  switch (kind) {
-    case CollectiveKind::kAllReduce:
-      return 2 * (n - 1) / n;
-    case CollectiveKind::kReduceScatter:
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kAllToAll:
-      return (n - 1) / n;
-    case CollectiveKind::kBroadcast:
-    case CollectiveKind::kReduce:
-    case CollectiveKind::kBarrier:
-      return 1;
-  }
-  return 1;
-}
-
 CommunicationFacts collective_facts(const Plan& plan, OpId op) {
   const CollectiveShape& shape = plan.shape(op);
   const auto ranks =

@@ -5,7 +5,6 @@ explained one is used: `twinrun explain CODE` never says "unknown", and explains
   check_codes.py [--root DIR] | --self-test
 """
 
-import argparse
 import pathlib
 import re
 import sys
@@ -55,15 +54,5 @@ def self_test():
     return problems
 
 
-def main():
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--root", default=pathlib.Path(__file__).resolve().parents[2])
-    arguments.add_argument("--self-test", action="store_true")
-    given = arguments.parse_args()
-    if given.self_test:
-        return tree.report(self_test(), "The check itself is wrong.")
-    return tree.report(check(given.root), "Add the row, or remove what nothing can say any more.")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tree.run_check(__doc__, check, self_test, "Add the row, or remove what nothing can say any more."))

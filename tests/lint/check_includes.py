@@ -5,7 +5,6 @@
   check_includes.py --self-test    plants violations in a scratch copy and sees each caught
 """
 
-import argparse
 import pathlib
 import re
 import sys
@@ -163,15 +162,5 @@ def self_test():
     return problems
 
 
-def main():
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--root", default=pathlib.Path(__file__).resolve().parents[2])
-    arguments.add_argument("--self-test", action="store_true")
-    given = arguments.parse_args()
-    if given.self_test:
-        return tree.report(self_test(), "The check itself is wrong.")
-    return tree.report(check(given.root), "The tables are at the top of tests/lint/check_includes.py.")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tree.run_check(__doc__, check, self_test, "The tables are at the top of tests/lint/check_includes.py."))

@@ -4,7 +4,6 @@
   check_paths.py [--root DIR] | --self-test
 """
 
-import argparse
 import pathlib
 import re
 import sys
@@ -43,15 +42,5 @@ def self_test():
     return problems
 
 
-def main():
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--root", default=pathlib.Path(__file__).resolve().parents[2])
-    arguments.add_argument("--self-test", action="store_true")
-    given = arguments.parse_args()
-    if given.self_test:
-        return tree.report(self_test(), "The check itself is wrong.")
-    return tree.report(check(given.root), "Write it relative to the repository, or ask the environment.")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tree.run_check(__doc__, check, self_test, "Write it relative to the repository, or ask the environment."))

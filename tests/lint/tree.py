@@ -1,5 +1,6 @@
 """Which files are ours: those git tracks or would track, or a plain walk where there is no git."""
 
+import argparse
 import os
 import pathlib
 import subprocess
@@ -32,3 +33,14 @@ def report(problems, fix):
     if problems:
         print(f"{len(problems)} problem(s). {fix}")
     return 1 if problems else 0
+
+
+def run_check(description, check, self_test, fix):
+    """The command line of a check: the tree, or the planted mistakes it must see."""
+    arguments = argparse.ArgumentParser(description=description)
+    arguments.add_argument("--root", default=pathlib.Path(__file__).resolve().parents[2])
+    arguments.add_argument("--self-test", action="store_true")
+    given = arguments.parse_args()
+    if given.self_test:
+        return report(self_test(), "The check itself is wrong.")
+    return report(check(given.root), fix)
