@@ -161,8 +161,9 @@ Output run_simulate(Context& context, const SimulateOptions& options) {
   output.json["engine"] = engine_json(run, wall_s);
   warn_of_idle_options(context, options, plan, output.json);
   output.text = result_text(facts, output.json);
-  output.text += fmt::format("engine {} events in {:.3f} s · collectives {}\n", run.engine.events,
-                             wall_s, run.fidelity.empty() ? "none" : run.fidelity);
+  output.text += fmt::format("engine {} events in {:.3f} s · collectives {}{}\n", run.engine.events,
+                             wall_s, run.fidelity.empty() ? "none" : run.fidelity,
+                             run.why.empty() ? "" : ": " + run.why);
   output.tables = result_tables(output.json);
   const std::vector<std::string> verdicts = memory_verdicts(facts);
   for (const std::string& verdict : verdicts) {

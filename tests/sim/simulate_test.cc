@@ -308,6 +308,22 @@ TEST_F(TwoHosts, ADeviceThatIsNotThereIsNamed) {
   }
 }
 
+// validate() refuses such a plan; whoever skips it gets an answer, not a hang.
+TEST_F(TwoHosts, WhatCanNeverStartIsNamed) {
+  const StreamId compute = builder_.stream(a_, "compute");
+  const OpId first = work("first", compute, microseconds(1));
+  const OpId second = work("second", compute, microseconds(1));
+  builder_.depend(first, second);
+  try {
+    run();
+    FAIL() << "ran";
+  } catch (const CannotRun& error) {
+    const std::string said = error.what();
+    EXPECT_NE(said.find("2 of 2 ops have not ended"), std::string::npos) << said;
+    EXPECT_NE(said.find("first waits for what comes before it"), std::string::npos) << said;
+  }
+}
+
 TEST(Simulate, TheSameInputGivesTheSameTrace) {
   const Plan plan = plan_of({9, 1'000'000, "halving-doubling", true});
   const Topology topology = switch_of(9);
