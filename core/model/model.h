@@ -90,6 +90,7 @@ struct TransformerShape {
   bool gated_mlp = false;        // three matrices and a product instead of two and GELU
   bool rms_norm = false;         // weight only; else weight and bias
   bool post_norm = false;        // norms after the sums, as BERT has them
+  bool qk_norm = false;          // a norm of each head's query and key
   bool fused_qkv = false;        // one tensor rather than three
   bool qkv_bias = false;
   bool out_bias = false;

@@ -123,6 +123,11 @@ class TransformerBuilder {
       add_weight(qkv, h, key, shape_.qkv_bias);
       add_weight(qkv, h, key, shape_.qkv_bias);
     }
+    if (shape_.qk_norm) {
+      builder_.save_output(last_);
+      Layer& norms = append(name_ + ".qk_norm", LayerKind::kNorm, query + 2 * key);
+      norms.parameters = {shape_.head_dim, shape_.head_dim};
+    }
     scores(query);
     Layer& out = linear(name_ + ".out", query, h);
     add_weight(out, query, h, shape_.out_bias);
