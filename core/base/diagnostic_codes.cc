@@ -301,6 +301,10 @@ constexpr std::array kCodes = {
         "it changes the model's sizes, they are wrong."},
     DiagnosticCode{"W0502", "a part of a configuration is not modelled",
                    "The message says what is assumed instead."},
+    DiagnosticCode{
+        "W0503", "samples are longer than the table of positions",
+        "A model with learned positions cannot take more tokens than the table has rows; "
+        "sizes are computed all the same."},
     DiagnosticCode{"W0601", "start times have no effect",
                    "With --window each flow starts when an earlier one ends, in the order of the "
                    "list."},

@@ -214,6 +214,17 @@ void read_contents(JsonObject& object, Model& model, std::int64_t sequence) {
   check_sums(model, layers.place(), diagnostics);
 }
 
+void warn_about_positions(const TransformerShape& shape,
+                          std::int64_t sequence,
+                          const Place& place,
+                          Diagnostics& diagnostics) {
+  if (shape.positions > 0 && sequence > shape.positions) {
+    diagnostics.warning("W0503", place,
+                        fmt::format("{} tokens are more than the {} positions of the model",
+                                    sequence, shape.positions));
+  }
+}
+
 Model read_model_source(const Source& source, std::int64_t sequence, Diagnostics& diagnostics) {
   const JsonDocument document = JsonDocument::read(source, diagnostics);
   return read_model(document.root(), sequence, diagnostics);
@@ -267,6 +278,7 @@ bool check_transformer(const TransformerShape& shape,
                       "the FLOPs of one sample leave 64 bits, or there are over 10000 layers");
     return false;
   }
+  warn_about_positions(shape, sequence, place, diagnostics);
   return true;
 }
 
@@ -299,6 +311,9 @@ Model read_model_argument(const std::string& argument,
                           std::int64_t sequence,
                           Diagnostics& diagnostics) {
   if (std::optional<Model> known = catalogue_model(argument, sequence)) {
+    if (known->transformer) {
+      warn_about_positions(*known->transformer, sequence, {}, diagnostics);
+    }
     return *std::move(known);
   }
   std::error_code unreadable;  // a name too long for a file is no file

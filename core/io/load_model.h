@@ -14,7 +14,8 @@ namespace twinrun {
 Model read_model(JsonValue root, std::int64_t sequence, Diagnostics& diagnostics);
 
 // Whether a transformer can be built, with complaints about the place when it cannot: heads that do
-// not divide (E0508), counts beyond 64 bits (E0505).
+// not divide (E0508), counts beyond 64 bits (E0505). Warns about samples longer than the table of
+// positions (W0503).
 bool check_transformer(const TransformerShape& shape,
                        std::int64_t sequence,
                        const Place& place,

@@ -146,6 +146,17 @@ TEST(LoadModel, ChecksTransformers) {
       ElementsAre("E0502 "));
 }
 
+TEST(LoadModel, WarnsAboutSamplesLongerThanTheTableOfPositions) {
+  Diagnostics diagnostics;
+  const Model model =
+      read_text(R"({"transformer": {"hidden": 8, "layers": 1, "vocab": 5, "heads": 1,
+                                                    "positions": 16}})",
+                diagnostics, 17);
+  ASSERT_EQ(diagnostics.all().size(), 1U);
+  EXPECT_EQ(diagnostics.all().front().code, "W0503");
+  EXPECT_EQ(model.sequence, 17);
+}
+
 TEST(ModelArgument, TakesNamesAndFiles) {
   Diagnostics diagnostics;
   EXPECT_EQ(read_model_argument("gpt2", 128, diagnostics).sequence, 128);
@@ -154,6 +165,9 @@ TEST(ModelArgument, TakesNamesAndFiles) {
               testing::AllOf(StartsWith("E0501 "), HasSubstr("did you mean \"resnet50\"")));
   EXPECT_THAT(complaints_about_argument("mlp-784"), StartsWith("E0501 "));
   EXPECT_THAT(complaints_about_argument("gpt2", 1'000'000'000), StartsWith("E0505 "));
+  EXPECT_THAT(complaints_about_argument("gpt2", 2048), StartsWith("W0503 "));
+  EXPECT_EQ(complaints_about_argument("gpt2", 1024), "");
+  EXPECT_EQ(complaints_about_argument("llama-2-7b", 100'000), "");
   EXPECT_THROW(read_model_argument("no/such/file.json", 0, diagnostics), InputError);
 }
 
