@@ -36,7 +36,10 @@ class ModelTables {
 
   // One row a layer; folded: of blocks that are alike and follow each other only the first, with
   // how often it is there.
-  [[nodiscard]] Table layers(bool folded) const {
+  [[nodiscard]] Table layers(bool may_fold) const {
+    const auto alike = [&](const Block& a, const Block& b) { return are_alike(model_, a, b); };
+    const bool folded = may_fold && std::adjacent_find(model_.blocks.begin(), model_.blocks.end(),
+                                                       alike) != model_.blocks.end();
     Table table;
     table.columns = {{"name", "layer"},
                      {"kind"},
@@ -89,7 +92,7 @@ class ModelTables {
     return static_cast<double>(count) * static_cast<double>(batch_);
   }
 
-  static std::string with_blank(std::string count) {
+  static std::string with_blank(const std::string& count) {
     return count.find(' ') == std::string::npos ? count + " " : count;
   }
 
