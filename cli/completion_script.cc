@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/io/embedded.h"
+#include "core/model/catalogue.h"
 
 namespace twinrun::cli {
 namespace {
@@ -30,6 +31,14 @@ std::vector<std::string> catalogue_topologies() {
   return names;
 }
 
+std::vector<std::string> catalogue_model_names() {
+  std::vector<std::string> names;
+  for (const CatalogueModel& entry : catalogue_models()) {
+    names.push_back(entry.name);
+  }
+  return names;
+}
+
 // The type name of an option says what it takes; see cli/verb.h.
 CompletionValues values_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
@@ -38,6 +47,9 @@ CompletionValues values_of(const CLI::Option& option) {
   }
   if (type == "TOPOLOGY") {
     return {catalogue_topologies(), true};
+  }
+  if (type == "MODEL") {
+    return {catalogue_model_names(), true};
   }
   if (type.find('|') != std::string::npos) {
     return {split(type, '|'), false};

@@ -20,7 +20,7 @@ using Run = std::function<Output(Context&)>;
 // declaration below, a row in cli/verbs.cc.
 //
 // Options say with their type name what completion offers: "a|b|c" these words, "FILE" and "DIR"
-// paths, "TOPOLOGY" catalogue names and paths (see cli/completion.cc).
+// paths, "TOPOLOGY" and "MODEL" catalogue names and paths (see cli/completion_script.cc).
 struct Verb {
   std::string_view name;
   std::string_view summary;   // one line
@@ -44,6 +44,7 @@ Run add_completion(CLI::App& app);
 Run add_doctor(CLI::App& app);
 Run add_explain(CLI::App& app);
 Run add_flows(CLI::App& app);
+Run add_model(CLI::App& app);
 Run add_plan(CLI::App& app);
 Run add_schema(CLI::App& app);
 Run add_simulate(CLI::App& app);

@@ -23,6 +23,11 @@ constexpr std::array kVerbs = {
          "twinrun topo show dgx-a100\n"
          "twinrun topo paths dgx-h100:nodes=16 node0/gpu0 node9/gpu3",
          add_topo},
+    Verb{"model", "layers of networks: parameters, FLOPs and activations; import",
+         "twinrun model list\n"
+         "twinrun model show resnet50 --batch 64\n"
+         "twinrun model import --from hf config.json -o model.json",
+         add_model},
     Verb{"plan", "task graphs: check and describe them",
          "twinrun plan validate step.json --topology dgx-a100\n"
          "twinrun plan show step.json",

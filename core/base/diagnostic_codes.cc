@@ -196,6 +196,33 @@ constexpr std::array kCodes = {
                    "of that sender, receiver and tag is missing further up."},
     DiagnosticCode{"E0434", "a transfer from a device to itself",
                    "A copy, send or recv needs two different devices."},
+    DiagnosticCode{
+        "E0501", "an unknown model",
+        "A model is a name of the catalogue (`twinrun model list`), a file of layers, or a "
+        "Hugging Face config.json."},
+    DiagnosticCode{
+        "E0502", "a model without layers",
+        "A model says either \"layers\", at least one, or \"transformer\", from which the "
+        "layers follow."},
+    DiagnosticCode{
+        "E0503", "two layers have one name",
+        "Every layer needs a name of its own; plans and traces refer to layers by name."},
+    DiagnosticCode{"E0504", "a layer is tied to one that is not there",
+                   "\"tied_to\" names an earlier layer whose first tensor serves here as well."},
+    DiagnosticCode{"E0505", "a model too large to count",
+                   "FLOPs, parameters or elements of one sample leave 64 bits. A sequence is "
+                   "usually far too long, or a number has digits too many."},
+    DiagnosticCode{"E0506", "a block is interrupted",
+                   "The layers of a block stand one after the other: a block is what a pipeline "
+                   "does not cut."},
+    DiagnosticCode{"E0507", "a kind of configuration that is not known",
+                   "\"model_type\" chooses how a Hugging Face config.json is read: llama, mistral, "
+                   "qwen2 and qwen3, gpt2, bert. Another kind is read like llama when it has "
+                   "\"rms_norm_eps\". Mixtures of experts are not modelled yet."},
+    DiagnosticCode{
+        "E0508", "heads do not divide",
+        "The hidden size must be a multiple of the heads unless \"head_dim\" is given, and "
+        "the heads a multiple of the key-value heads."},
     DiagnosticCode{"E0601", "a list of transfers has a column that is not known",
                    "The columns are start, src, dst and bytes, each at most once, in any order."},
     DiagnosticCode{"E0602", "a list of transfers lacks a column",
@@ -268,6 +295,16 @@ constexpr std::array kCodes = {
                    "A device can beat its peak on paper when it runs at a higher clock, or when an "
                    "algorithm such as Winograd's saves FLOPs. More often the peak is too low."},
     DiagnosticCode{"W0401", "the plan has no ops", "Nothing will happen when it runs."},
+    DiagnosticCode{
+        "W0501", "a key of a configuration is not read",
+        "A Hugging Face config.json may hold anything; this key changes nothing here. If "
+        "it changes the model's sizes, they are wrong."},
+    DiagnosticCode{"W0502", "a part of a configuration is not modelled",
+                   "The message says what is assumed instead."},
+    DiagnosticCode{
+        "W0503", "samples are longer than the table of positions",
+        "A model with learned positions cannot take more tokens than the table has rows; "
+        "sizes are computed all the same."},
     DiagnosticCode{"W0601", "start times have no effect",
                    "With --window each flow starts when an earlier one ends, in the order of the "
                    "list."},
