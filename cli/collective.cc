@@ -141,8 +141,8 @@ Cell rate_cell(double bytes, double seconds) {
 Table size_table(const std::vector<SizeRow>& rows,
                  const CollectiveOptions& options,
                  std::size_t ranks) {
-  constexpr std::array<std::int64_t, kDtypeNames.size()> kSizes = {8, 4, 4, 2, 2, 1, 1};
-  const std::int64_t element = kSizes[place_of(kDtypeNames, options.dtype)];
+  const std::int64_t element =
+      stored_bytes(static_cast<Dtype>(place_of(kDtypeNames, options.dtype)));
   const std::size_t kind = place_of(kCollectiveWords, options.collective);
   const double factor =
       kind == kSendRecv ? 1 : bus_factor(static_cast<CollectiveKind>(kind), ranks);

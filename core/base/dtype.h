@@ -15,4 +15,10 @@ constexpr std::string_view name_of(Dtype dtype) {
   return kDtypeNames[static_cast<std::size_t>(dtype)];
 }
 
+// Of an element as it is stored: tf32 is a way to compute, stored as fp32.
+constexpr std::int64_t stored_bytes(Dtype dtype) {
+  constexpr std::array<std::int64_t, kDtypeNames.size()> kBytes = {8, 4, 4, 2, 2, 1, 1};
+  return kBytes[static_cast<std::size_t>(dtype)];
+}
+
 }  // namespace twinrun

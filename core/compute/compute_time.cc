@@ -13,15 +13,11 @@
 namespace twinrun {
 namespace {
 
-constexpr std::array<double, kDtypeNames.size()> kDtypeBytes = {8, 4, 4, 2, 2, 1, 1};
-
 double peak_of(const DeviceSpec& device, Dtype dtype) {
   return device.peak[static_cast<std::size_t>(dtype)].flop_per_s;
 }
 
-bool has_shape(const Kernel* kernel) {
-  return kernel != nullptr && kernel->kind == KernelKind::kGemm;
-}
+bool has_shape(const Kernel* kernel) { return kernel != nullptr && kernel->m > 0; }
 
 // What the op asks of the device.
 struct Work {
@@ -41,7 +37,7 @@ Work work_of(const ComputeOp& op, const Kernel* kernel) {
   work.smallest_dim = std::min({m, n, k});
   if (work.flops == 0 && work.bytes == 0) {
     work.flops = 2 * m * n * k;
-    work.bytes = kDtypeBytes[static_cast<std::size_t>(op.dtype)] * (m * k + k * n + m * n);
+    work.bytes = static_cast<double>(stored_bytes(op.dtype)) * (m * k + k * n + m * n);
   }
   return work;
 }
@@ -87,8 +83,10 @@ std::optional<double> own_efficiency(const DeviceSpec& device,
                                      const Kernel* kernel,
                                      Dtype dtype,
                                      double flops) {
-  const std::string_view kind =
-      kernel != nullptr ? kKernelKindNames[static_cast<std::size_t>(kernel->kind)] : "";
+  const std::string_view kind = has_shape(kernel) ? "gemm"
+                                : kernel != nullptr
+                                    ? kKernelKindNames[static_cast<std::size_t>(kernel->kind)]
+                                    : "";
   int best = 0;
   bool any = false;
   for (const EfficiencyPoint& point : device.efficiency) {

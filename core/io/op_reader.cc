@@ -171,8 +171,9 @@ std::optional<Kernel> OpReader::read_kernel(JsonValue value) {
     return std::nullopt;
   }
   Kernel kernel{static_cast<KernelKind>(*kind), 0, 0, 0, {}, {}};
-  if (kernel.kind == KernelKind::kGemm) {
-    fields.finish(0b01111);
+  const bool is_product = kernel.kind == KernelKind::kGemm;
+  fields.finish(is_product ? 0b01111 : 0b11111);
+  if (is_product || fields.find(kM) || fields.find(kN) || fields.find(kK)) {
     const auto size = [&](std::size_t key) {
       fields.require(key);
       return static_cast<std::uint32_t>(fields.integer(key, 1, kMostUint32).value_or(1));
@@ -180,9 +181,10 @@ std::optional<Kernel> OpReader::read_kernel(JsonValue value) {
     kernel.m = size(kM);
     kernel.n = size(kN);
     kernel.k = size(kK);
+  }
+  if (is_product) {
     return kernel;
   }
-  fields.finish(0b10001);
   const JsonValue layer = fields.find(kLayer);
   if (!fields.require(kLayer)) {
     return std::nullopt;

@@ -195,10 +195,13 @@ void PlanWriter::write_kernel(const Kernel& kernel) {
   key("kernel");
   out_ += "{\"kind\": ";
   quote(kKernelKindNames[static_cast<std::size_t>(kernel.kind)]);
-  if (kernel.kind == KernelKind::kGemm) {
+  if (kernel.m > 0) {
     whole_member("m", kernel.m);
     whole_member("n", kernel.n);
     whole_member("k", kernel.k);
+  }
+  if (kernel.kind == KernelKind::kGemm) {
+    // Its shape is all there is.
   } else if (kernel.layer_index) {
     whole_member("layer", *kernel.layer_index);
   } else {

@@ -72,7 +72,7 @@ enum class InstanceId : std::uint32_t {};  // one collective: the ops of all its
 // What a real backend runs for a compute op.
 struct Kernel {
   KernelKind kind = KernelKind::kGemm;
-  std::uint32_t m = 0;  // gemm: (m × k) · (k × n)
+  std::uint32_t m = 0;  // (m × k) · (k × n): of a gemm always, of a layer when it is a product
   std::uint32_t n = 0;
   std::uint32_t k = 0;
   std::string layer;                         // by name, or …

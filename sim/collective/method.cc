@@ -12,8 +12,7 @@ namespace twinrun::sim {
 namespace {
 
 std::uint32_t element_bytes(Dtype dtype, Bytes bytes) {
-  constexpr std::array<std::uint32_t, kDtypeNames.size()> kSizes = {8, 4, 4, 2, 2, 1, 1};
-  const std::uint32_t size = kSizes[static_cast<std::size_t>(dtype)];
+  const auto size = static_cast<std::uint32_t>(stored_bytes(dtype));
   return bytes.count % size == 0 ? size : 1;
 }
 

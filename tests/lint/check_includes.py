@@ -22,7 +22,7 @@ ALLOWED = {
     "core/trace": {"core/base", "core/plan"},
     "core/collective": {"core/base", "core/topology", "core/plan"},
     "core/nccl": {"core/base", "core/topology", "core/plan"},
-    "core/strategy": {"core/base", "core/topology", "core/model", "core/plan", "core/collective"},
+    "core/strategy": {"core/base", "core/topology", "core/model", "core/plan", "core/collective", "core/compute"},
     "core/io": {"core/*"},
     "sim": {"core/*"},
     "exec": {"core/*", "exec/cpu", "exec/mpi", "exec/cuda"},  # the table over the backends

@@ -1,0 +1,446 @@
+#include "core/strategy/step_builder.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/check.h"
+#include "core/compute/compute_time.h"
+#include "core/strategy/optimizer_state.h"
+
+namespace twinrun {
+namespace {
+
+// Above so many ops a step, layers between two communications become one op.
+constexpr double kMostFineOps = 1e6;
+
+}  // namespace
+
+struct StepBuilder::RankProgram {
+  RankStep at;
+  GradientSync& sync;
+  OpId last_send = no_id<OpId>();  // that compute waits for when nothing may overlap
+};
+
+StepBuilder::StepBuilder(const Job& job,
+                         const Model& model,
+                         const Topology& topology,
+                         Layout layout,
+                         std::int64_t steps,
+                         Diagnostics& diagnostics)
+    : job_(job),
+      model_(model),
+      topology_(topology),
+      layout_(std::move(layout)),
+      steps_(steps),
+      diagnostics_(diagnostics),
+      router_(topology),
+      plan_(job.name) {
+  plan_.text().topology = job.topology_name;
+  for (const VertexId vertex : layout_.devices) {
+    devices_.push_back(plan_.add_device(topology.name(vertex)));
+  }
+  for (const DeviceId device : devices_) {
+    compute_.push_back(plan_.stream(device, "compute"));
+  }
+  const auto size = [](std::int64_t count) { return static_cast<std::size_t>(count); };
+  tensor_groups_.assign(size(layout_.replicas * layout_.stages), no_id<GroupId>());
+  replica_groups_.assign(size(layout_.stages * layout_.tensor), no_id<GroupId>());
+  work_ = layer_work(model, {layout_.micro_batch, job.training.dtype, layout_.tensor,
+                             job.parallelism.sequence_parallel});
+  set_parts({{0, model.blocks.size()}});
+}
+
+void StepBuilder::set_parts(std::vector<ChunkRange> parts) { parts_ = std::move(parts); }
+
+bool StepBuilder::should_merge() const {
+  double layers = 0;
+  for (const LayerWork& work : work_) {
+    layers += work.backward_input && work.backward_weight ? 3 : 2;
+  }
+  const auto ranks = static_cast<double>(layout_.replicas * layout_.tensor);
+  return layers * ranks * static_cast<double>(layout_.micro_batches * steps_) > kMostFineOps;
+}
+
+void StepBuilder::prepare_chunks() {
+  merged_ = should_merge();
+  chunks_.clear();
+  for (const ChunkRange& part : parts_) {
+    chunks_.push_back(chunk_pieces(model_, work_, part.first, part.end,
+                                   {job_.training.recompute, recompute_whole_chunks_, merged_,
+                                    job_.training.dtype, layout_.micro_batch}));
+  }
+}
+
+StreamId StepBuilder::stream(std::size_t rank, std::string_view name) {
+  return plan_.stream(devices_[rank], name);
+}
+
+DeviceId StepBuilder::device_at(VertexId vertex) {
+  return plan_.add_device(topology_.name(vertex));
+}
+
+VertexId StepBuilder::host_of(VertexId vertex) {
+  if (topology_.kind(vertex) == VertexKind::kCpu) {
+    return vertex;
+  }
+  VertexId best = no_id<VertexId>();
+  std::size_t fewest = 0;
+  const NodeId node = topology_.node_of(vertex);
+  for (const std::uint32_t local : topology_.shape(node).of_kind(VertexKind::kCpu)) {
+    const VertexId other = topology_.vertex_in(node, local);
+    const auto route = router_.wires(other, vertex);
+    if (route && (best == no_id<VertexId>() || route->links.size() < fewest)) {
+      best = other;
+      fewest = route->links.size();
+    }
+  }
+  return best;
+}
+
+GroupId StepBuilder::replica_group(const RankStep& at) {
+  GroupId& known = replica_groups_[static_cast<std::size_t>(at.stage * layout_.tensor + at.tensor)];
+  if (known != no_id<GroupId>()) {
+    return known;
+  }
+  std::vector<DeviceId> members;
+  for (std::int64_t replica = 0; replica < layout_.replicas; ++replica) {
+    members.push_back(devices_[layout_.rank(replica, at.stage, at.tensor)]);
+  }
+  known = plan_.add_group(fmt::format("dp-s{}-t{}", at.stage, at.tensor), members);
+  return known;
+}
+
+GroupId StepBuilder::tensor_group(const RankStep& at) {
+  GroupId& known = tensor_groups_[static_cast<std::size_t>(at.replica * layout_.stages + at.stage)];
+  if (known != no_id<GroupId>()) {
+    return known;
+  }
+  std::vector<DeviceId> members;
+  for (std::int64_t tensor = 0; tensor < layout_.tensor; ++tensor) {
+    members.push_back(devices_[layout_.rank(at.replica, at.stage, tensor)]);
+  }
+  known = plan_.add_group(fmt::format("tp-r{}-s{}", at.replica, at.stage), members);
+  return known;
+}
+
+std::string StepBuilder::id(const RankStep& at, std::string_view what) const {
+  return fmt::format("step{}/{}@rank{}", at.step, what, at.rank);
+}
+
+RankStep StepBuilder::at(std::size_t rank, std::int64_t step) const {
+  const auto number = static_cast<std::int64_t>(rank);
+  return {rank, number / layout_.replica_stride % layout_.replicas,
+          number / layout_.stage_stride % layout_.stages,
+          number / layout_.tensor_stride % layout_.tensor, step};
+}
+
+std::vector<std::size_t> StepBuilder::layers_on(const RankStep& at) const {
+  std::vector<std::size_t> layers;
+  for (std::int64_t chunk = 0; chunk < layout_.virtual_stages; ++chunk) {
+    const ChunkRange& part = parts_[static_cast<std::size_t>(part_of(at.stage, chunk))];
+    for (std::size_t block = part.first; block < part.end; ++block) {
+      for (std::size_t i = 0; i < model_.blocks[block].layer_count; ++i) {
+        layers.push_back(model_.blocks[block].first_layer + i);
+      }
+    }
+  }
+  return layers;
+}
+
+std::int64_t StepBuilder::parameters_on(const RankStep& at) const {
+  std::int64_t sum = 0;
+  for (const std::size_t layer : layers_on(at)) {
+    sum += twinrun::parameters_of(work_[layer]);
+  }
+  return sum;
+}
+
+std::int64_t StepBuilder::buffers_on(const RankStep& at) const {
+  std::int64_t sum = 0;
+  for (const std::size_t layer : layers_on(at)) {
+    sum += work_[layer].buffers;
+  }
+  return sum;
+}
+
+void StepBuilder::hold(std::size_t rank, MemoryPart part, Bytes bytes) {
+  if (setup_.empty()) {
+    for (std::size_t i = 0; i < layout_.ranks(); ++i) {
+      setup_.push_back(plan_.add_marker(fmt::format("setup@rank{}", i), compute_[i]));
+    }
+  }
+  if (bytes.count > 0) {
+    plan_.add_memory_effect(setup_[rank], {part, bytes, MemoryWhen::kStart});
+  }
+}
+
+// What a rank holds from the first moment to the last (Rajbhandari et al., arXiv:1910.02054): stage
+// 1 shards the optimizer's state, 2 the gradients as well, 3 the weights too.
+void StepBuilder::hold_state(std::size_t rank) {
+  const RankStep where = at(rank, 0);
+  const std::int64_t count = parameters_on(where);
+  const StateBytes state = state_bytes(job_.training.dtype, job_.training.optimizer);
+  const auto share = [&](std::int64_t stage) {
+    return layout_.zero_stage >= stage ? layout_.shards : 1;
+  };
+  const auto part_of_state = [&](std::int64_t bytes, std::int64_t stage) {
+    return Bytes{(count * bytes + share(stage) - 1) / share(stage)};
+  };
+  hold(rank, MemoryPart::kParameters, part_of_state(state.weight, 3));
+  hold(rank, MemoryPart::kGradients, part_of_state(state.gradient, 2));
+  hold(rank, MemoryPart::kOptimizer, part_of_state(state.optimizer, 1));
+  hold(rank, MemoryPart::kBuffers, {buffers_on(where) * 4});
+}
+
+void StepBuilder::run(const Schedule& schedule, GradientSync& sync) {
+  prepare_chunks();
+  for (std::size_t rank = 0; rank < layout_.ranks(); ++rank) {
+    hold_state(rank);
+  }
+  for (std::size_t rank = 0; rank < layout_.ranks(); ++rank) {
+    emit_rank(rank, schedule, sync);
+  }
+  sync.finish();
+}
+
+void StepBuilder::emit_rank(std::size_t rank, const Schedule& schedule, GradientSync& sync) {
+  RankProgram program{at(rank, 0), sync};
+  std::int64_t begun = -1;
+  for (const Action& action :
+       schedule({layout_.stages, layout_.virtual_stages, layout_.micro_batches, steps_},
+                program.at.stage)) {
+    program.at.step = action.step;
+    if (action.step > begun) {
+      begun = action.step;
+      sync.begin_step(program.at);
+    }
+    switch (action.kind) {
+      case ActionKind::kForward:
+        forward(program, action);
+        break;
+      case ActionKind::kBackward:
+        backward(program, action);
+        break;
+      case ActionKind::kUpdate: {
+        const std::vector<OpId> after = sync.reduced(program.at);
+        if (sync.updates_on_ranks()) {
+          const std::int64_t parameters = parameters_on(program.at);
+          sync.updated(
+              program.at,
+              add_update(program.at, (parameters + sync.update_shards() - 1) / sync.update_shards(),
+                         after));
+        }
+        break;
+      }
+    }
+  }
+}
+
+std::string StepBuilder::micro_text(std::int64_t micro) const {
+  return layout_.micro_batches > 1 ? fmt::format("/mb{}", micro) : std::string();
+}
+
+void StepBuilder::forward(RankProgram& program, const Action& action) {
+  const ChunkPieces& chunk = pieces_of(part_of(program.at.stage, action.chunk));
+  std::vector<OpId> after;
+  if (const OpId received = receive(program, action, true); received != no_id<OpId>()) {
+    after.push_back(received);
+  }
+  if (program.last_send != no_id<OpId>()) {
+    after.push_back(program.last_send);
+  }
+  const OpId last =
+      emit_pass(program.at, chunk.forward, micro_text(action.micro), after, &program.sync, false);
+  const OpId sent = send(program, action, true, last);
+  program.last_send = job_.parallelism.overlap ? no_id<OpId>() : sent;
+}
+
+void StepBuilder::backward(RankProgram& program, const Action& action) {
+  const ChunkPieces& chunk = pieces_of(part_of(program.at.stage, action.chunk));
+  std::vector<OpId> after;
+  if (const OpId received = receive(program, action, false); received != no_id<OpId>()) {
+    after.push_back(received);
+  }
+  if (program.last_send != no_id<OpId>()) {
+    after.push_back(program.last_send);
+  }
+  const OpId last = emit_pass(program.at, chunk.backward, micro_text(action.micro), after,
+                              &program.sync, action.completes_gradients);
+  const OpId sent = send(program, action, false, last);
+  program.last_send = job_.parallelism.overlap ? no_id<OpId>() : sent;
+}
+
+// Forward, part g gets its input from part g − 1; backward, its gradient from part g + 1. A message
+// into part g has tag 2g forward and 2g + 1 backward. Tensor-parallel ranks hold the same tensor,
+// so each sends its share and they gather it on the other side (arXiv:2104.04473, section 4.1).
+OpId StepBuilder::receive(RankProgram& program, const Action& action, bool is_forward) {
+  const RankStep& at = program.at;
+  const std::int64_t part = part_of(at.stage, action.chunk);
+  const auto last_part = static_cast<std::int64_t>(parts_.size()) - 1;
+  if (part == (is_forward ? 0 : last_part) || layout_.stages == 1) {
+    return no_id<OpId>();
+  }
+  const std::int64_t from = (is_forward ? part - 1 : part + 1) % layout_.stages;
+  const Bytes whole = is_forward ? pieces_of(part).input : pieces_of(part).output;
+  const MessageSpec spec{devices_[layout_.rank(at.replica, from, at.tensor)],
+                         {(whole.count + layout_.tensor - 1) / layout_.tensor},
+                         static_cast<std::int32_t>(2 * part + (is_forward ? 0 : 1))};
+  const std::string what = fmt::format(
+      "{}/recv{}{}", is_forward ? "forward" : "backward",
+      layout_.virtual_stages > 1 ? fmt::format("/part{}", part) : "", micro_text(action.micro));
+  const OpId received = plan_.add_recv(
+      id(at, what), stream(at.rank, fmt::format("recv-{}{}", is_forward ? 'f' : 'b', action.chunk)),
+      spec);
+  if (layout_.tensor == 1 || job_.parallelism.sequence_parallel) {
+    return received;
+  }
+  const OpId gathered =
+      add_tensor_collective(at, {CollectiveKind::kAllGather, whole},
+                            id(at, fmt::format("{}/gather-r{}s{}", what, at.replica, at.stage)));
+  plan_.depend(gathered, received);
+  return gathered;
+}
+
+OpId StepBuilder::send(RankProgram& program, const Action& action, bool is_forward, OpId last) {
+  const RankStep& at = program.at;
+  const std::int64_t part = part_of(at.stage, action.chunk);
+  const auto last_part = static_cast<std::int64_t>(parts_.size()) - 1;
+  if (part == (is_forward ? last_part : 0) || layout_.stages == 1) {
+    return no_id<OpId>();
+  }
+  const std::int64_t next = is_forward ? part + 1 : part - 1;
+  const Bytes whole = is_forward ? pieces_of(part).output : pieces_of(part).input;
+  const MessageSpec spec{devices_[layout_.rank(at.replica, next % layout_.stages, at.tensor)],
+                         {(whole.count + layout_.tensor - 1) / layout_.tensor},
+                         static_cast<std::int32_t>(2 * next + (is_forward ? 0 : 1))};
+  const std::string what = fmt::format(
+      "{}/send{}{}", is_forward ? "forward" : "backward",
+      layout_.virtual_stages > 1 ? fmt::format("/part{}", part) : "", micro_text(action.micro));
+  const OpId sent = plan_.add_send(
+      id(at, what), stream(at.rank, fmt::format("send-{}{}", is_forward ? 'f' : 'b', action.chunk)),
+      spec);
+  plan_.depend(sent, last);
+  return sent;
+}
+
+OpId StepBuilder::add_tensor_collective(const RankStep& at,
+                                        const TensorCollective& what,
+                                        const std::string& id) {
+  return plan_.add_collective(id, compute_[at.rank],
+                              {.kind = what.kind,
+                               .group = tensor_group(at),
+                               .bytes = what.bytes,
+                               .algorithm = "auto",
+                               .dtype = job_.training.dtype});
+}
+
+OpId StepBuilder::emit_pass(const RankStep& at,
+                            const std::vector<Piece>& pieces,
+                            std::string_view micro,
+                            const std::vector<OpId>& after,
+                            GradientSync* sync,
+                            bool completes_gradients) {
+  OpId last = no_id<OpId>();
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const Piece& piece = pieces[i];
+    std::vector<OpId> wait = i == 0 ? after : std::vector<OpId>();
+    if (piece.opens_block && sync != nullptr) {
+      const std::vector<OpId> weights = sync->before_block(at, piece.block, piece.pass);
+      wait.insert(wait.end(), weights.begin(), weights.end());
+    }
+    const std::size_t first = plan_.size();
+    emit_piece(at, piece, micro, last);
+    for (const OpId op : wait) {
+      plan_.depend(id_at<OpId>(first), op);
+    }
+    if (sync == nullptr) {
+      continue;
+    }
+    const bool leaves_block = i + 1 == pieces.size() || pieces[i + 1].block != piece.block ||
+                              pieces[i + 1].pass != piece.pass;
+    if (leaves_block) {
+      sync->after_block(at, piece.block, piece.pass, last);
+    }
+    if (completes_gradients && !piece.gradients_of.empty()) {
+      sync->gradients_ready(at, piece.gradients_of, last);
+    }
+  }
+  return last;
+}
+
+void StepBuilder::emit_piece(const RankStep& at,
+                             const Piece& piece,
+                             std::string_view micro,
+                             OpId& op) {
+  const std::string_view pass = kPassWords[static_cast<std::size_t>(piece.pass)];
+  const std::string name = fmt::format("{}/{}{}", pass, piece.name, micro);
+  const std::string group =
+      layout_.tensor > 1 ? fmt::format("-r{}s{}", at.replica, at.stage) : std::string();
+  if (piece.before) {
+    op = add_tensor_collective(at, *piece.before, id(at, fmt::format("{}/gather{}", name, group)));
+  }
+  ComputeSpec spec = piece.parts.front();
+  for (std::size_t i = 1; i < piece.parts.size(); ++i) {
+    spec.flops += piece.parts[i].flops;
+    spec.bytes.count += piece.parts[i].bytes.count;
+  }
+  if (piece.parts.size() > 1) {
+    spec.kernel.reset();
+  }
+  op = plan_.add_compute(id(at, name), compute_[at.rank], spec);
+  if (piece.parts.size() > 1) {
+    plan_.set_duration(op, time_of(piece, at.rank));
+  }
+  const auto effect = [&](MemoryPart part, std::int64_t bytes, MemoryWhen when) {
+    if (bytes != 0) {
+      plan_.add_memory_effect(op, {part, {bytes}, when});
+    }
+  };
+  effect(MemoryPart::kActivations, piece.taken.count, MemoryWhen::kStart);
+  effect(MemoryPart::kWorkspace, piece.passing.count, MemoryWhen::kStart);
+  effect(MemoryPart::kWorkspace, -piece.passing.count, MemoryWhen::kEnd);
+  effect(MemoryPart::kActivations, -piece.given.count, MemoryWhen::kEnd);
+  if (piece.after) {
+    op = add_tensor_collective(at, *piece.after, id(at, fmt::format("{}/reduce{}", name, group)));
+  }
+}
+
+// A merged op takes as long as its kernels one after the other, which its sums alone cannot tell.
+Time StepBuilder::time_of(const Piece& piece, std::size_t rank) {
+  const VertexId vertex = layout_.devices[rank];
+  const DeviceSpec* const spec = topology_.device(vertex);
+  TWINRUN_CHECK(spec != nullptr);
+  const ComputeScales scales{topology_.compute_scale(vertex),
+                             topology_.memory_bandwidth_scale(vertex)};
+  const bool is_plain = scales.compute == 1 && scales.memory_bandwidth == 1 &&
+                        spec == topology_.device(layout_.devices[0]);
+  const auto key = std::make_pair(&piece, is_plain ? std::size_t{0} : rank + 1);
+  if (const auto known = piece_times_.find(key); known != piece_times_.end()) {
+    return known->second;
+  }
+  Time sum{};
+  for (const ComputeSpec& part : piece.parts) {
+    const ComputeOp op{part.flops, part.bytes, no_id<KernelId>(), part.dtype};
+    sum = sum + compute_time(*spec, op, part.kernel ? &*part.kernel : nullptr, scales).time;
+  }
+  piece_times_.emplace(key, sum);
+  return sum;
+}
+
+OpId StepBuilder::add_update(const RankStep& at,
+                             std::int64_t parameters,
+                             const std::vector<OpId>& after) {
+  const UpdateWork work = update_work(job_.training.dtype, job_.training.optimizer);
+  const OpId update = plan_.add_compute(id(at, "update"), compute_[at.rank],
+                                        {work.flops * static_cast<double>(parameters),
+                                         {work.bytes * parameters},
+                                         Dtype::kFp32,
+                                         Kernel{KernelKind::kUpdate, 0, 0, 0, "all", {}}});
+  for (const OpId op : after) {
+    plan_.depend(update, op);
+  }
+  return update;
+}
+
+}  // namespace twinrun

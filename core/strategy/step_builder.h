@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/diagnostics.h"
+#include "core/base/ids.h"
+#include "core/model/model.h"
+#include "core/plan/plan_builder.h"
+#include "core/strategy/gradient_sync.h"
+#include "core/strategy/job.h"
+#include "core/strategy/layout.h"
+#include "core/strategy/pieces.h"
+#include "core/strategy/schedule.h"
+#include "core/topology/router.h"
+#include "core/topology/topology.h"
+
+namespace twinrun {
+
+// Blocks [first, end) of the model; the chunk of part k · stages + stage.
+struct ChunkRange {
+  std::size_t first = 0;
+  std::size_t end = 0;
+  bool operator==(const ChunkRange&) const = default;
+};
+
+// Writes the plan of a job. A strategy says in which order passes run (a Schedule) and how replicas
+// come to the same weights (a GradientSync); what all have in common is here:
+//
+//   rank r   compute   F0 F1 F2 B2 … update        pieces of its chunks; tensor-parallel
+//                                                  collectives between them, in the same stream
+//            recv-f0   →F0  →F1                    activations from the stage before
+//            send-f0        F0→ F1→                … and to the next one
+//            dp                     buckets        the GradientSync's
+class StepBuilder {
+ public:
+  StepBuilder(const Job& job,
+              const Model& model,
+              const Topology& topology,
+              Layout layout,
+              std::int64_t steps,
+              Diagnostics& diagnostics);
+
+  [[nodiscard]] const Job& job() const { return job_; }
+  [[nodiscard]] const Model& model() const { return model_; }
+  [[nodiscard]] const Topology& topology() const { return topology_; }
+  [[nodiscard]] const Layout& layout() const { return layout_; }
+  [[nodiscard]] std::int64_t steps() const { return steps_; }
+  [[nodiscard]] Diagnostics& diagnostics() { return diagnostics_; }
+  PlanBuilder& plan() { return plan_; }
+
+  // ---- what strategies set before run()
+  void set_parts(std::vector<ChunkRange> parts);  // stages × virtual_stages of them
+  void recompute_whole_chunks() { recompute_whole_chunks_ = true; }
+  void set_warmup_steps(std::int64_t steps) { warmup_steps_ = steps; }
+  [[nodiscard]] std::int64_t warmup_steps() const { return warmup_steps_; }
+
+  // Emits everything: memory that is there from the start, then each rank's program.
+  void run(const Schedule& schedule, GradientSync& sync);
+
+  // ---- parts of a plan that strategies use as well
+  [[nodiscard]] const std::vector<LayerWork>& work() const { return work_; }
+  [[nodiscard]] const std::vector<ChunkRange>& parts() const { return parts_; }
+  [[nodiscard]] DeviceId device(std::size_t rank) const { return devices_[rank]; }
+  [[nodiscard]] StreamId stream(std::size_t rank, std::string_view name);
+  // A device that is no rank: a CPU that reads data, a server.
+  DeviceId device_at(VertexId vertex);
+  // The CPU nearest to a device.
+  VertexId host_of(VertexId vertex);
+  // Ranks of one (stage, tensor) over all replicas, and the other way round.
+  GroupId replica_group(const RankStep& at);
+  GroupId tensor_group(const RankStep& at);
+  [[nodiscard]] std::string id(const RankStep& at, std::string_view what) const;
+  [[nodiscard]] RankStep at(std::size_t rank, std::int64_t step) const;
+  // Trained elements on a rank, and buffers (running statistics).
+  [[nodiscard]] std::int64_t parameters_on(const RankStep& at) const;
+  [[nodiscard]] std::int64_t buffers_on(const RankStep& at) const;
+  [[nodiscard]] std::vector<std::size_t> layers_on(const RankStep& at) const;
+  OpId add_update(const RankStep& at, std::int64_t parameters, const std::vector<OpId>& after);
+  // Emits the pieces of one pass; `after` must end before the first. Returns the last op.
+  OpId emit_pass(const RankStep& at,
+                 const std::vector<Piece>& pieces,
+                 std::string_view micro,
+                 const std::vector<OpId>& after,
+                 GradientSync* sync,
+                 bool completes_gradients);
+  // Takes memory for the whole run.
+  void hold(std::size_t rank, MemoryPart part, Bytes bytes);
+  [[nodiscard]] const ChunkPieces& pieces_of(std::int64_t part) const {
+    return chunks_[static_cast<std::size_t>(part)];
+  }
+  void prepare_chunks();
+
+ private:
+  struct RankProgram;  // the state while one rank is emitted
+
+  void emit_rank(std::size_t rank, const Schedule& schedule, GradientSync& sync);
+  void forward(RankProgram& program, const Action& action);
+  void backward(RankProgram& program, const Action& action);
+  OpId receive(RankProgram& program, const Action& action, bool is_forward);
+  OpId send(RankProgram& program, const Action& action, bool is_forward, OpId last);
+  void emit_piece(const RankStep& at, const Piece& piece, std::string_view micro, OpId& op);
+  OpId add_tensor_collective(const RankStep& at,
+                             const TensorCollective& what,
+                             const std::string& id);
+  void hold_state(std::size_t rank);
+  [[nodiscard]] bool should_merge() const;
+  [[nodiscard]] Time time_of(const Piece& piece, std::size_t rank);
+  [[nodiscard]] std::string micro_text(std::int64_t micro) const;
+  [[nodiscard]] std::int64_t part_of(std::int64_t stage, std::int64_t chunk) const {
+    return chunk * layout_.stages + stage;
+  }
+
+  const Job& job_;
+  const Model& model_;
+  const Topology& topology_;
+  Layout layout_;
+  std::int64_t steps_;
+  std::int64_t warmup_steps_ = 0;
+  Diagnostics& diagnostics_;
+  Router router_;
+  PlanBuilder plan_;
+  std::vector<DeviceId> devices_;  // by rank
+  std::vector<LayerWork> work_;    // by layer
+  std::vector<ChunkRange> parts_;
+  std::vector<ChunkPieces> chunks_;  // by part
+  bool merged_ = false;
+  bool recompute_whole_chunks_ = false;
+  std::vector<OpId> setup_;              // by rank
+  std::vector<StreamId> compute_;        // by rank
+  std::vector<GroupId> tensor_groups_;   // by replica and stage; made when first asked for
+  std::vector<GroupId> replica_groups_;  // by stage and tensor
+  std::map<std::pair<const Piece*, std::size_t>, Time> piece_times_;  // by piece and kind of device
+};
+
+}  // namespace twinrun

@@ -1,0 +1,100 @@
+#include "core/strategy/strategies.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/did_you_mean.h"
+#include "core/strategy/detail/builders.h"
+#include "core/strategy/step_builder.h"
+
+namespace twinrun {
+namespace {
+
+constexpr std::array<std::string_view, 1> kNoAlias = {""};
+constexpr std::array<std::string_view, 4> kDdpAliases = {"all_reduce", "distributed_data_parallel",
+                                                         "fsdp", "zero"};
+
+constexpr std::array kStrategies = {
+    Strategy{"single", kNoAlias, "one device", {.is_single = true}, build_single},
+    Strategy{"ddp",
+             kDdpAliases,
+             "replicas, gradients all-reduced in buckets beside backward",
+             {.may_shard = true},
+             build_ddp},
+};
+
+std::string normal(std::string_view name) {
+  std::string out(name);
+  for (char& c : out) {
+    c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return out;
+}
+
+const Strategy* strategy_of(const Job& job, const Topology& topology, Diagnostics& diagnostics) {
+  const std::string& asked = job.parallelism.strategy;
+  if (asked.empty()) {
+    return find_strategy(
+        topology.compute_devices().size() > 1 && job.mapping.ranks != "1" ? "ddp" : "single");
+  }
+  if (const Strategy* const found = find_strategy(asked)) {
+    return found;
+  }
+  std::vector<std::string> names;
+  for (const Strategy& strategy : kStrategies) {
+    names.emplace_back(strategy.name);
+  }
+  diagnostics.error("E0900", place_in(job, "/parallelism/strategy"),
+                    fmt::format("there is no strategy \"{}\"", asked), did_you_mean(asked, names));
+  return nullptr;
+}
+
+// Three steps show the first and a steady one; large plans are long enough with one.
+std::int64_t usual_steps(const Layout& layout) {
+  return layout.ranks() * static_cast<std::size_t>(layout.micro_batches) > 512 ? 1 : 3;
+}
+
+}  // namespace
+
+std::span<const Strategy> all_strategies() { return kStrategies; }
+
+const Strategy* find_strategy(std::string_view name) {
+  const std::string wanted = normal(name);
+  for (const Strategy& strategy : kStrategies) {
+    const bool is_alias = std::find(strategy.aliases.begin(), strategy.aliases.end(), wanted) !=
+                          strategy.aliases.end();
+    if (strategy.name == wanted || is_alias) {
+      return &strategy;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<CompiledJob> compile(const Job& job,
+                                   const Model& model,
+                                   const Topology& topology,
+                                   const CompileOptions& options,
+                                   Diagnostics& diagnostics) {
+  const Strategy* const strategy = strategy_of(job, topology, diagnostics);
+  if (strategy == nullptr) {
+    return std::nullopt;
+  }
+  std::optional<Layout> layout = make_layout(job, model, topology, strategy->traits, diagnostics);
+  if (!layout) {
+    return std::nullopt;
+  }
+  const std::int64_t count = options.steps > 0 ? options.steps : usual_steps(*layout);
+  StepBuilder steps(job, model, topology, *layout, count, diagnostics);
+  strategy->build(steps);
+  if (diagnostics.has_errors()) {
+    return std::nullopt;
+  }
+  return CompiledJob{std::move(steps.plan()).finish(), *std::move(layout), count,
+                     steps.warmup_steps()};
+}
+
+}  // namespace twinrun

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/base/diagnostics.h"
+#include "core/model/model.h"
+#include "core/plan/plan.h"
+#include "core/strategy/job.h"
+#include "core/strategy/layout.h"
+#include "core/topology/topology.h"
+
+namespace twinrun {
+
+class StepBuilder;
+
+// A way of distributing training: one file with one build function, one row of the table.
+struct Strategy {
+  std::string_view name;
+  std::span<const std::string_view> aliases;
+  std::string_view summary;
+  StrategyTraits traits;
+  void (*build)(StepBuilder& steps);  // emits every step
+};
+
+std::span<const Strategy> all_strategies();
+// By name or alias, whatever the case and whether words are joined by _ or -.
+const Strategy* find_strategy(std::string_view name);
+
+struct CompileOptions {
+  std::int64_t steps = 0;  // 0: as many as show a steady step
+};
+
+struct CompiledJob {
+  Plan plan;
+  Layout layout;
+  std::int64_t steps = 0;
+  std::int64_t warmup_steps = 0;  // the first so many are not like the others
+};
+
+// job + model + topology -> plan. Complaints go to the diagnostics, with the field, the reason and
+// the nearest values that would do; nothing is returned with errors. The plan passes validate().
+std::optional<CompiledJob> compile(const Job& job,
+                                   const Model& model,
+                                   const Topology& topology,
+                                   const CompileOptions& options,
+                                   Diagnostics& diagnostics);
+
+}  // namespace twinrun
