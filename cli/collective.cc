@@ -50,10 +50,15 @@ struct SizeRow {
   std::string why;
 };
 
-template <std::size_t N>
-std::size_t place_of(const std::array<std::string_view, N>& words, std::string_view word) {
-  return static_cast<std::size_t>(std::find(words.begin(), words.end(), word) - words.begin());
-}
+// The words of the options, understood.
+struct Choice {
+  std::size_t collective = 0;  // of kCollectiveWords
+  Dtype dtype = Dtype::kFp32;
+  sim::Fidelity fidelity = sim::Fidelity::kAuto;
+
+  [[nodiscard]] bool is_send_recv() const { return collective == kSendRecv; }
+  [[nodiscard]] CollectiveKind kind() const { return static_cast<CollectiveKind>(collective); }
+};
 
 // Ours, and those that only NCCL has.
 std::vector<std::string_view> algorithm_words() {
@@ -68,6 +73,7 @@ std::vector<std::string_view> algorithm_words() {
 // One collective over the ranks; for send_recv each rank copies to the next one, or the first of
 // two to the second.
 Plan plan_of(const CollectiveOptions& options,
+             const Choice& choice,
              const Topology& topology,
              const std::vector<VertexId>& ranks,
              Bytes bytes) {
@@ -77,8 +83,7 @@ Plan plan_of(const CollectiveOptions& options,
   for (const VertexId rank : ranks) {
     devices.push_back(builder.add_device(topology.name(rank)));
   }
-  const std::size_t kind = place_of(kCollectiveWords, options.collective);
-  if (kind == kSendRecv) {
+  if (choice.is_send_recv()) {
     const std::size_t senders = ranks.size() == 2 ? 1 : ranks.size();
     for (std::size_t i = 0; i < senders && ranks.size() > 1; ++i) {
       builder.add_copy(fmt::format("copy@{}", i), builder.stream(devices[i], "copy"),
@@ -87,11 +92,11 @@ Plan plan_of(const CollectiveOptions& options,
     return std::move(builder).finish();
   }
   CollectiveOpSpec spec;
-  spec.kind = static_cast<CollectiveKind>(kind);
+  spec.kind = choice.kind();
   spec.group = builder.add_group("ranks", devices);
   spec.bytes = bytes;
   spec.algorithm = options.algorithm;
-  spec.dtype = static_cast<Dtype>(place_of(kDtypeNames, options.dtype));
+  spec.dtype = choice.dtype;
   spec.root = devices[options.root];
   for (std::size_t i = 0; i < devices.size(); ++i) {
     builder.add_collective(fmt::format("{}@{}", options.collective, i),
@@ -108,11 +113,12 @@ std::string busiest_link(const Trace& trace) {
 }
 
 SizeRow run_size(const CollectiveOptions& options,
+                 const Choice& choice,
                  const Topology& topology,
                  const std::vector<VertexId>& ranks,
                  const sim::SimulationOptions& simulation,
                  Bytes bytes) {
-  const Plan plan = plan_of(options, topology, ranks, bytes);
+  const Plan plan = plan_of(options, choice, topology, ranks, bytes);
   const sim::Simulation run = sim::simulate(plan, topology, simulation);
   SizeRow row;
   row.bytes = bytes;
@@ -138,14 +144,9 @@ Cell rate_cell(double bytes, double seconds) {
              : Cell();
 }
 
-Table size_table(const std::vector<SizeRow>& rows,
-                 const CollectiveOptions& options,
-                 std::size_t ranks) {
-  const std::int64_t element =
-      stored_bytes(static_cast<Dtype>(place_of(kDtypeNames, options.dtype)));
-  const std::size_t kind = place_of(kCollectiveWords, options.collective);
-  const double factor =
-      kind == kSendRecv ? 1 : bus_factor(static_cast<CollectiveKind>(kind), ranks);
+Table size_table(const std::vector<SizeRow>& rows, const Choice& choice, std::size_t ranks) {
+  const std::int64_t element = stored_bytes(choice.dtype);
+  const double factor = choice.is_send_recv() ? 1 : bus_factor(choice.kind(), ranks);
   Table table;
   table.columns = {{"bytes", "size B", Align::kRight},
                    {"count", "", Align::kRight},
@@ -160,7 +161,7 @@ Table size_table(const std::vector<SizeRow>& rows,
     const double seconds = to_seconds(row.time);
     const auto bytes = static_cast<double>(row.bytes.count);
     const auto text = [](const std::string& word) { return word.empty() ? Cell() : Cell(word); };
-    table.rows.push_back({row.bytes.count, row.bytes.count / element, options.dtype,
+    table.rows.push_back({row.bytes.count, row.bytes.count / element, name_of(choice.dtype),
                           Cell(seconds, fmt::format("{:.2f}", seconds * 1e6)),
                           rate_cell(bytes, seconds), rate_cell(bytes * factor, seconds),
                           text(row.algorithm), text(row.protocol), text(row.bottleneck)});
@@ -177,17 +178,20 @@ Bytes size_argument(const char* flag, const std::string& text) {
   return *size;
 }
 
-void check_options(const CollectiveOptions& options) {
-  check_word("collective", options.collective, kCollectiveWords);
-  check_word("fidelity", options.fidelity, sim::kFidelityWords);
-  check_word("type", options.dtype, kDtypeNames);
+Choice check_options(const CollectiveOptions& options) {
+  Choice choice;
+  choice.collective = check_word("collective", options.collective, kCollectiveWords);
+  choice.fidelity =
+      static_cast<sim::Fidelity>(check_word("fidelity", options.fidelity, sim::kFidelityWords));
+  choice.dtype = static_cast<Dtype>(check_word("type", options.dtype, kDtypeNames));
   std::string dashed = options.algorithm;
   std::replace(dashed.begin(), dashed.end(), '_', '-');
   check_word("algorithm", dashed, algorithm_words());
+  return choice;
 }
 
 Output run_collective(Context& context, const CollectiveOptions& options) {
-  check_options(options);
+  const Choice choice = check_options(options);
   const Bytes begin = size_argument("-b", options.begin);
   const Bytes end = options.end.empty() ? begin : size_argument("-e", options.end);
   if (end < begin) {
@@ -200,13 +204,13 @@ Output run_collective(Context& context, const CollectiveOptions& options) {
         fmt::format("--root {}: the ranks are 0 to {}", options.root, ranks.size() - 1));
   }
   sim::SimulationOptions simulation;
-  simulation.fidelity = static_cast<sim::Fidelity>(place_of(sim::kFidelityWords, options.fidelity));
+  simulation.fidelity = choice.fidelity;
   if (!options.servers.empty()) {
     simulation.servers = rank_list(topology, options.servers);
   }
   std::vector<SizeRow> rows;
   for (const Bytes bytes : size_series(begin, end, options.factor)) {
-    rows.push_back(run_size(options, topology, ranks, simulation, bytes));
+    rows.push_back(run_size(options, choice, topology, ranks, simulation, bytes));
   }
   Output output;
   output.rows_key = "rows";
@@ -218,7 +222,7 @@ Output run_collective(Context& context, const CollectiveOptions& options) {
       fmt::format("# {} over {} ranks of {} · type {} · algorithm {} · {}\n", options.collective,
                   ranks.size(), topology.name(), options.dtype, options.algorithm,
                   rows.back().why.empty() ? "nothing to send" : rows.back().why);
-  output.tables.push_back(size_table(rows, options, ranks.size()));
+  output.tables.push_back(size_table(rows, choice, ranks.size()));
   output.json["rows"] = to_json(output.tables.front());
   return output;
 }

@@ -1,35 +1,25 @@
 #include "cli/rank_list.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "cli/comma_list.h"
 #include "cli/topology_input.h"
 #include "core/base/diagnostics.h"
 
 namespace twinrun::cli {
 namespace {
 
-std::optional<std::size_t> whole_number(const std::string& text) {
-  std::size_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && last == end ? std::optional(number) : std::nullopt;
-}
-
 std::vector<VertexId> by_name(const Topology& topology, const std::string& list) {
   std::vector<VertexId> ranks;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', begin), list.size());
-    const std::string name = list.substr(begin, comma - begin);
+  for (const std::string& name : comma_separated(list)) {
     const VertexId vertex = vertex_named(topology, name);
     if (std::find(ranks.begin(), ranks.end(), vertex) != ranks.end()) {
       throw UsageError(fmt::format("--ranks names {} twice", name), "name each device once");
     }
     ranks.push_back(vertex);
-    begin = comma + 1;
   }
   return ranks;
 }
@@ -41,16 +31,16 @@ std::vector<VertexId> rank_list(const Topology& topology, const std::string& arg
   if (argument == "all") {
     return all;
   }
-  const std::optional<std::size_t> count = whole_number(argument);
+  const std::optional<std::int64_t> count = whole_number(argument);
   if (!count) {
     return by_name(topology, argument);
   }
-  if (*count == 0 || *count > all.size()) {
+  if (*count == 0 || *count > static_cast<std::int64_t>(all.size())) {
     throw UsageError(
         fmt::format("--ranks {}: {} has {} devices", *count, topology.name(), all.size()),
         fmt::format("give 1 to {}, all, or names", all.size()));
   }
-  all.resize(*count);
+  all.resize(static_cast<std::size_t>(*count));
   return all;
 }
 

@@ -1,12 +1,13 @@
 #include "cli/run_folder.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
+#include <optional>
 
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "cli/comma_list.h"
 #include "core/base/diagnostics.h"
 #include "core/base/did_you_mean.h"
 #include "core/io/save_plan.h"
@@ -17,31 +18,22 @@
 namespace twinrun::cli {
 namespace {
 
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> out;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', begin), list.size());
-    out.push_back(list.substr(begin, comma - begin));
-    begin = comma + 1;
-  }
-  return out;
-}
-
 std::int64_t step_number(const std::string& text, const std::string& whole) {
-  std::int64_t step = 0;
-  const char* const end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, step);
-  if (error != std::errc() || last != end || step < 0) {
+  const std::optional<std::int64_t> step = whole_number(text);
+  if (!step) {
     throw UsageError(fmt::format("--trace-steps {}: not a list of steps", whole),
                      "write 2, or 0,3, or 2-5");
   }
-  return step;
+  return *step;
 }
 
 std::vector<std::int64_t> steps_of(const std::string& argument) {
   constexpr std::int64_t kMost = 100'000;
   std::vector<std::int64_t> steps;
-  for (const std::string& part : argument.empty() ? std::vector<std::string>{} : split(argument)) {
+  if (argument.empty()) {
+    return steps;
+  }
+  for (const std::string& part : comma_separated(argument)) {
     const std::size_t dash = part.find('-', 1);
     const std::int64_t first = step_number(part.substr(0, dash), argument);
     const std::int64_t last =
@@ -65,18 +57,18 @@ std::vector<DeviceId> ranks_of(const std::string& argument, const Plan& plan) {
   for (std::size_t i = 0; i < plan.device_count(); ++i) {
     names.emplace_back(plan.device_name(id_at<DeviceId>(i)));
   }
-  for (const std::string& name : split(argument)) {
+  for (const std::string& name : comma_separated(argument)) {
     const auto found = std::find(names.begin(), names.end(), name);
-    std::size_t number = names.size();
-    const auto [last, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    const bool is_number = error == std::errc() && last == name.data() + name.size();
-    if (found == names.end() && (!is_number || number >= names.size())) {
+    const std::optional<std::int64_t> number = whole_number(name);
+    const std::size_t rank = found != names.end() ? static_cast<std::size_t>(found - names.begin())
+                             : number             ? static_cast<std::size_t>(*number)
+                                                  : names.size();
+    if (rank >= names.size()) {
       throw UsageError(
           fmt::format("--trace-ranks {}: the plan has no device \"{}\"", argument, name),
           did_you_mean(name, names));
     }
-    ranks.push_back(id_at<DeviceId>(
-        found != names.end() ? static_cast<std::size_t>(found - names.begin()) : number));
+    ranks.push_back(id_at<DeviceId>(rank));
   }
   return ranks;
 }

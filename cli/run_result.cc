@@ -32,13 +32,18 @@ Json devices_detail(const RunFacts& facts, const std::vector<DeviceUse>& use) {
   return out;
 }
 
+// Memory of the device that a device of the plan is; 0 when not known.
+Bytes capacity_of(const RunFacts& facts, std::size_t device) {
+  const auto vertex = facts.topology.find(vertex_name(facts, device));
+  const DeviceSpec* const spec = vertex ? facts.topology.device(*vertex) : nullptr;
+  return spec == nullptr ? Bytes{} : spec->memory;
+}
+
 Json memory_json(const RunFacts& facts) {
   Json out = Json::array();
   for (std::size_t i = 0; i < facts.memory.size(); ++i) {
     const sim::MemoryPeak& peak = facts.memory[i];
-    const auto vertex = facts.topology.find(vertex_name(facts, i));
-    const DeviceSpec* const spec = vertex ? facts.topology.device(*vertex) : nullptr;
-    const std::int64_t capacity = spec == nullptr ? 0 : spec->memory.count;
+    const std::int64_t capacity = capacity_of(facts, i).count;
     Json parts = Json::object();
     for (std::size_t part = 0; part < peak.parts.size(); ++part) {
       parts[std::string(kMemoryPartNames[part])] = peak.parts[part].count;
@@ -201,16 +206,15 @@ std::vector<std::string> memory_verdicts(const RunFacts& facts) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < facts.memory.size(); ++i) {
     const sim::MemoryPeak& peak = facts.memory[i];
-    const auto vertex = facts.topology.find(vertex_name(facts, i));
-    const DeviceSpec* const spec = vertex ? facts.topology.device(*vertex) : nullptr;
-    if (spec == nullptr || spec->memory.count == 0 || peak.peak <= spec->memory) {
+    const Bytes capacity = capacity_of(facts, i);
+    if (capacity.count == 0 || peak.peak <= capacity) {
       continue;
     }
     const auto largest = std::max_element(peak.parts.begin(), peak.parts.end());
     out.push_back(
         fmt::format("{} needs {} and has {}: {} too much, at {}; most of it is {} ({})",
-                    vertex_name(facts, i), to_text(peak.peak), to_text(spec->memory),
-                    to_text(Bytes{peak.peak.count - spec->memory.count}), facts.plan.id(peak.at_op),
+                    vertex_name(facts, i), to_text(peak.peak), to_text(capacity),
+                    to_text(Bytes{peak.peak.count - capacity.count}), facts.plan.id(peak.at_op),
                     kMemoryPartNames[static_cast<std::size_t>(largest - peak.parts.begin())],
                     to_text(*largest)));
   }

@@ -1,6 +1,5 @@
 #include "sim/simulate.h"
 
-#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <memory>
@@ -54,11 +53,9 @@ void add_slow(const std::string& text, const Topology& topology, sim::Simulation
 
 sim::SimulationOptions simulation_options(const SimulateOptions& options,
                                           const Topology& topology) {
-  check_word("fidelity", options.fidelity, sim::kFidelityWords);
   sim::SimulationOptions out;
-  out.fidelity = static_cast<sim::Fidelity>(
-      std::find(sim::kFidelityWords.begin(), sim::kFidelityWords.end(), options.fidelity) -
-      sim::kFidelityWords.begin());
+  out.fidelity =
+      static_cast<sim::Fidelity>(check_word("fidelity", options.fidelity, sim::kFidelityWords));
   const std::optional<sim::Noise> noise = sim::parse_noise(options.jitter);
   if (!noise) {
     throw UsageError(fmt::format("--jitter {}: not a distribution and a spread", options.jitter),

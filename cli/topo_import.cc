@@ -5,6 +5,7 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "cli/import_file.h"
 #include "cli/topo.h"
 #include "core/io/json_document.h"
 #include "core/io/load_topology.h"
@@ -19,16 +20,13 @@ namespace {
 constexpr std::array<std::string_view, 1> kImportFormats = {"nccl-xml"};
 
 struct ImportCommand {
-  std::string file;
-  std::string from = "nccl-xml";
-  std::string out = "-";
+  ImportFile file;
   std::string nic_rate;
-  bool force = false;
   ImportOptions import;
 };
 
 Output import_file(Context& context, ImportCommand options) {
-  check_word("format to import from", options.from, kImportFormats);
+  check_word("format to import from", options.file.from, kImportFormats);
   if (!options.nic_rate.empty()) {
     options.import.nic_rate = parse_bandwidth(options.nic_rate);
     if (!options.import.nic_rate) {
@@ -37,40 +35,25 @@ Output import_file(Context& context, ImportCommand options) {
     }
   }
   Diagnostics diagnostics;
-  const Source source = context.source(options.file);
+  const Source source = context.source(options.file.file);
   const std::string text = save_topology(import_nccl_xml(source, options.import, diagnostics));
-  // What is written is read again as any user would, so that a file that leaves here is a good one.
-  const Source written = Source::of_text(options.out, text);
-  context.remember(written);
-  const JsonDocument document = JsonDocument::read(written, diagnostics);
-  const TopologySpec spec = read_topology(document.root(), diagnostics);
-  diagnostics.throw_if_errors();
-  const Topology topology = build_topology(spec, diagnostics);
-  diagnostics.throw_if_errors();
-  context.report(diagnostics);
-  Output output;
-  output.json = nlohmann::ordered_json::parse(text);
-  if (options.out == "-") {
-    output.text = text;
-    return output;
-  }
-  write_file(options.out, text, options.force);
-  context.say(fmt::format("wrote {}: {} vertices, {} links; look at it with: twinrun topo show {}",
-                          options.out, topology.vertex_count(), topology.link_count(),
-                          options.out));
-  return output;
+  const auto read_again = [](JsonValue root, Diagnostics& complaints) -> ImportSummary {
+    const TopologySpec spec = read_topology(root, complaints);
+    if (complaints.has_errors()) {
+      return {};
+    }
+    const Topology topology = build_topology(spec, complaints);
+    return {fmt::format("{} vertices, {} links", topology.vertex_count(), topology.link_count()),
+            "topo show"};
+  };
+  return write_import(context, options.file, text, diagnostics, read_again);
 }
 
 }  // namespace
 
 Run add_topo_import(CLI::App& app) {
   const auto options = std::make_shared<ImportCommand>();
-  app.add_option("file", options->file, "the file to read, or - for standard input")
-      ->required()
-      ->type_name("FILE");
-  app.add_option("--from", options->from, "its format")->required()->type_name("nccl-xml");
-  app.add_option("-o,--output", options->out, "where to write the JSON; default: standard output")
-      ->type_name("FILE");
+  add_import_options(app, options->file, "nccl-xml", "its format");
   app.add_option("--name", options->import.name, "name of the topology; default: the file's")
       ->type_name("NAME");
   app.add_option("--gpu", options->import.gpu_device, "what every GPU is, such as h100-sxm5")
@@ -80,7 +63,7 @@ Run add_topo_import(CLI::App& app) {
   app.add_option("--assume-bridge", options->import.assume_bridge,
                  "what to take for bridges below 1 GB/s, such as gen5x16")
       ->type_name("GENxLANES");
-  app.add_flag("--force", options->force, "replace an existing file");
+  app.add_flag("--force", options->file.force, "replace an existing file");
   return [options](Context& context) { return import_file(context, *options); };
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "cli/context.h"
@@ -34,10 +36,11 @@ std::span<const Verb> all_verbs();
 // this way, and so are the subverbs of a verb (topo list | show | …).
 Run add_verbs(CLI::App& app, std::span<const Verb> verbs);
 
-// Refuses a word that is not one of the list, with "did you mean": UsageError.
-void check_word(std::string_view what,
-                const std::string& typed,
-                std::span<const std::string_view> words);
+// The position of a word in the list; refuses one that is not there, with "did you mean":
+// UsageError.
+std::size_t check_word(std::string_view what,
+                       const std::string& typed,
+                       std::span<const std::string_view> words);
 
 Run add_collective(CLI::App& app);
 Run add_completion(CLI::App& app);

@@ -86,13 +86,15 @@ Run add_verbs(CLI::App& app, std::span<const Verb> verbs) {
   };
 }
 
-void check_word(std::string_view what,
-                const std::string& typed,
-                std::span<const std::string_view> words) {
-  if (std::find(words.begin(), words.end(), typed) == words.end()) {
+std::size_t check_word(std::string_view what,
+                       const std::string& typed,
+                       std::span<const std::string_view> words) {
+  const auto found = std::find(words.begin(), words.end(), typed);
+  if (found == words.end()) {
     throw UsageError(fmt::format("\"{}\" is not a {}", typed, what),
                      did_you_mean(typed, std::vector<std::string>(words.begin(), words.end())));
   }
+  return static_cast<std::size_t>(found - words.begin());
 }
 
 }  // namespace twinrun::cli

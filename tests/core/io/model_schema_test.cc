@@ -4,41 +4,17 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-// valijson's headers are not clean under our warnings.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wall"
-#pragma GCC diagnostic ignored "-Wextra"
-#pragma GCC diagnostic ignored "-Wpedantic"
-#pragma GCC diagnostic ignored "-Wshadow"
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
-#pragma GCC diagnostic pop
-
-#include "core/io/embedded.h"
 #include "core/io/load_model.h"
 #include "core/io/save_model.h"
 #include "core/model/catalogue.h"
+#include "tests/core/io/schema_checker.h"
 
 namespace twinrun {
 namespace {
 
 using Json = nlohmann::json;
 
-bool schema_accepts(const Json& value) {
-  Json text;
-  for (const EmbeddedFile& file : embedded_schemas()) {
-    text = file.name == "core/io/schemas/model.json" ? Json::parse(file.text) : text;
-  }
-  valijson::Schema schema;
-  valijson::SchemaParser(valijson::SchemaParser::kDraft7)
-      .populateSchema(valijson::adapters::NlohmannJsonAdapter(text), schema);
-  return valijson::Validator().validate(schema, valijson::adapters::NlohmannJsonAdapter(value),
-                                        nullptr);
-}
+bool schema_accepts(const Json& value) { return SchemaChecker("model").accepts(value); }
 
 bool loader_accepts(const Json& value) {
   Diagnostics diagnostics;

@@ -3,41 +3,18 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
 
-#include "core/io/embedded.h"
 #include "core/io/load_plan.h"
 #include "core/io/save_plan.h"
 #include "tests/core/io/example_plan.h"
+#include "tests/core/io/schema_checker.h"
 
 namespace twinrun {
 namespace {
 
 using nlohmann::json;
 
-json plan_schema() {
-  for (const EmbeddedFile& file : embedded_schemas()) {
-    if (file.name == "core/io/schemas/plan.json") {
-      return json::parse(file.text);
-    }
-  }
-  throw std::runtime_error("the program carries no plan schema");
-}
-
-bool schema_accepts(const json& document) {
-  static const json kText = plan_schema();
-  static const valijson::Schema* const kSchema = [] {
-    auto* schema = new valijson::Schema;  // lives as long as the test program
-    valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(kText),
-                                            *schema);
-    return schema;
-  }();
-  valijson::Validator validator;
-  return validator.validate(*kSchema, valijson::adapters::NlohmannJsonAdapter(document), nullptr);
-}
+bool schema_accepts(const json& document) { return SchemaChecker("plan").accepts(document); }
 
 bool loader_accepts(const json& document) {
   Diagnostics diagnostics;
@@ -56,7 +33,7 @@ TEST(PlanSchema, AcceptsTheExampleAndWhatWeWrite) {
 
 // Its own examples of ops are ops; checked inside a plan.
 TEST(PlanSchema, AcceptsItsOwnExamples) {
-  const json schema = plan_schema();
+  const json schema = SchemaChecker("plan").text();
   for (const char* kind : {"compute", "copy", "message", "collective", "host"}) {
     for (json op : schema["definitions"][kind]["examples"]) {
       op.erase("after");  // names an op of a larger plan

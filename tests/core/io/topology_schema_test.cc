@@ -5,70 +5,17 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-// valijson's headers are not clean under our warnings.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wall"
-#pragma GCC diagnostic ignored "-Wextra"
-#pragma GCC diagnostic ignored "-Wpedantic"
-#pragma GCC diagnostic ignored "-Wshadow"
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
-#pragma GCC diagnostic pop
-
 #include "core/io/embedded.h"
 #include "core/io/json_document.h"
 #include "core/io/load_topology.h"
 #include "core/topology/build_topology.h"
+#include "tests/core/io/schema_checker.h"
 
 namespace twinrun {
 namespace {
 
 using Json = nlohmann::json;
 
-std::string_view embedded(std::span<const EmbeddedFile> files, std::string_view name) {
-  for (const EmbeddedFile& file : files) {
-    if (file.name == name) {
-      return file.text;
-    }
-  }
-  ADD_FAILURE() << "not embedded: " << name;
-  return "{}";
-}
-
-class SchemaChecker {
- public:
-  explicit SchemaChecker(std::string_view name) {
-    const Json text = Json::parse(embedded(embedded_schemas(), name));
-    valijson::SchemaParser(valijson::SchemaParser::kDraft7)
-        .populateSchema(valijson::adapters::NlohmannJsonAdapter(text), schema_);
-  }
-
-  // The complaints, one a line; empty when there are none.
-  [[nodiscard]] std::string complaints(const Json& value) const {
-    valijson::ValidationResults results;
-    valijson::Validator().validate(schema_, valijson::adapters::NlohmannJsonAdapter(value),
-                                   &results);
-    std::string out;
-    valijson::ValidationResults::Error error;
-    while (results.popError(error)) {
-      for (const std::string& step : error.context) {
-        out += step;
-      }
-      out += ": " + error.description + "\n";
-    }
-    return out;
-  }
-
- private:
-  valijson::Schema schema_;
-};
-
-constexpr std::string_view kTopologySchema = "core/io/schemas/topology.json";
-constexpr std::string_view kDevicesSchema = "core/io/schemas/devices.json";
 constexpr std::string_view kDevices = "topologies/devices.json";
 
 // A topology that uses every part of the format; each broken one below is this with one mistake.
@@ -106,7 +53,7 @@ Json everything() {
 }
 
 TEST(TopologySchema, EveryFileOfTheCatalogueIsValid) {
-  const SchemaChecker topology(kTopologySchema);
+  const SchemaChecker topology("topology");
   std::size_t seen = 0;
   for (const EmbeddedFile& file : embedded_topologies()) {
     if (file.name != kDevices) {
@@ -118,18 +65,18 @@ TEST(TopologySchema, EveryFileOfTheCatalogueIsValid) {
 }
 
 TEST(TopologySchema, TheListOfDevicesIsValid) {
-  const Json devices = Json::parse(embedded(embedded_topologies(), kDevices));
-  EXPECT_EQ(SchemaChecker(kDevicesSchema).complaints(devices), "");
+  const Json devices = embedded_json(embedded_topologies(), kDevices);
+  EXPECT_EQ(SchemaChecker("devices").complaints(devices), "");
 }
 
 TEST(TopologySchema, EveryPartOfTheFormatIsAccepted) {
-  EXPECT_EQ(SchemaChecker(kTopologySchema).complaints(everything()), "");
+  EXPECT_EQ(SchemaChecker("topology").complaints(everything()), "");
 }
 
 TEST(TopologySchema, NodesMayBeCountsByTemplate) {
   Json value = everything();
   value["nodes"] = {{"box", 128}};
-  EXPECT_EQ(SchemaChecker(kTopologySchema).complaints(value), "");
+  EXPECT_EQ(SchemaChecker("topology").complaints(value), "");
 }
 
 TEST(TopologySchema, EveryDeviceAndLinkOfTheCatalogueSaysItsSource) {
@@ -178,7 +125,7 @@ TEST_P(BrokenTopology, IsRefused) {
   } else {
     value.at(pointer.parent_pointer()).erase(pointer.back());
   }
-  EXPECT_NE(SchemaChecker(kTopologySchema).complaints(value), "") << value.dump(1);
+  EXPECT_NE(SchemaChecker("topology").complaints(value), "") << value.dump(1);
   EXPECT_TRUE(loader_refuses(value)) << value.dump(1);
 }
 
