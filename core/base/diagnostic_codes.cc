@@ -7,7 +7,7 @@ namespace twinrun {
 namespace {
 
 // E01xx reading text · E02xx shape of an object · E03xx topologies · E04xx plans · E05xx jobs ·
-// E06xx lists of transfers · Wxxxx warnings.
+// E06xx lists of transfers · E07xx options · Wxxxx warnings.
 constexpr std::array kCodes = {
     DiagnosticCode{"E0101", "an input cannot be read",
                    "The file does not exist, is a directory, or may not be read. Paths are "
@@ -49,6 +49,14 @@ constexpr std::array kCodes = {
         "E0207", "the file declares another schema",
         "The \"schema\" key says what kind of file this is and in which version, such as "
         "\"twinrun/topology/1\". This file says something else than the command expects."},
+    DiagnosticCode{
+        "E0208", "one setting is given twice, under two names",
+        "Many keys of a job have other names, short ones and those of Megatron, DeepSpeed "
+        "and torchtitan. Two of them are there with different values, so one would have "
+        "no effect. Keep one."},
+    DiagnosticCode{"E0209", "a way of splitting that is not modelled",
+                   "Context and expert parallelism are known by name, so that a configuration with "
+                   "degree 1 can be read, but plans do not have them."},
     DiagnosticCode{
         "E0301", "there is no such template",
         "A machine is an instance of a template, from \"templates\" of the same file or a machine "
@@ -236,6 +244,11 @@ constexpr std::array kCodes = {
     DiagnosticCode{"E0605", "a transfer names a place that the topology does not have",
                    "src and dst are names of vertices (node0/gpu3) or numbers of hosts, counted "
                    "from 0 over all GPUs, or all CPUs where there is no GPU."},
+    DiagnosticCode{
+        "E0701", "--set names a key that a job does not have",
+        "A path is a block and a key, such as training.local_batch_size; name, model and "
+        "topology stand alone. Below topology are the keys of its expression "
+        "(topology.nodes), or of the object that the job or its file has there."},
     DiagnosticCode{"E0900", "an unknown strategy",
                    "The names are those of the table that the message suggests from; words may be "
                    "joined by _ or -."},
@@ -334,6 +347,9 @@ constexpr std::array kCodes = {
                    "list."},
     DiagnosticCode{"W0701", "an option has no effect",
                    "The run would have been the same without it; the message says why."},
+    DiagnosticCode{"W0702", "a key of another tool is not read",
+                   "The job holds a block of another tool, of which only some keys have a meaning "
+                   "here. The run is as if this key were not there."},
     DiagnosticCode{"W0901", "devices without work",
                    "The degrees of the job use fewer devices than the topology has."},
 };

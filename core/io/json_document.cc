@@ -129,14 +129,20 @@ std::string JsonValue::pointer() const {
 }
 
 Place JsonValue::place() const {
-  return document_ == nullptr
-             ? Place()
+  if (document_ == nullptr) {
+    return {};
+  }
+  return document_->places_
+             ? document_->places_->at(pointer())
              : Place{document_->file_, pointer(), document_->nodes_[index_].offset, false};
 }
 
 Place JsonValue::key_place() const {
-  return document_ == nullptr
-             ? Place()
+  if (document_ == nullptr) {
+    return {};
+  }
+  return document_->places_
+             ? document_->places_->at(pointer(), true)
              : Place{document_->file_, pointer(), document_->nodes_[index_].key_offset, true};
 }
 

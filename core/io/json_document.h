@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/base/diagnostics.h"
+#include "core/base/place_map.h"
 #include "core/io/json_tokens.h"
 #include "core/io/source.h"
 
@@ -77,6 +79,8 @@ class JsonDocument {
 
   [[nodiscard]] JsonValue root() const { return nodes_.empty() ? JsonValue() : JsonValue(this, 0); }
   [[nodiscard]] const std::string& file() const { return file_; }
+  // From now on values say that they were written where the map says, not where this text has them.
+  void set_places(PlaceMap places) { places_ = std::move(places); }
 
  private:
   friend class JsonValue;
@@ -114,6 +118,7 @@ class JsonDocument {
 
   std::string file_;
   std::string pointer_;
+  std::optional<PlaceMap> places_;
   std::vector<Node> nodes_;
   std::string pool_;  // all keys and strings
   std::vector<std::pair<std::string_view, std::uint32_t>>

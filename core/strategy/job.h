@@ -9,6 +9,7 @@
 
 #include "core/base/diagnostics.h"
 #include "core/base/dtype.h"
+#include "core/base/place_map.h"
 #include "core/base/units.h"
 
 namespace twinrun {
@@ -113,11 +114,16 @@ struct Job {
   Mapping mapping;
   HostCosts host;
   std::string file;  // where it was written, for the places of complaints
+  PlaceMap places;   // … for keys with other names, and values of --set
 };
 
 // The place of a key: at(job, "/training/dtype").
-inline Place place_in(const Job& job, std::string pointer) {
-  return {job.file, std::move(pointer), -1, false};
+inline Place place_in(const Job& job, const std::string& pointer) {
+  Place place = job.places.at(pointer);
+  if (place.file.empty()) {
+    place.file = job.file;
+  }
+  return place;
 }
 
 }  // namespace twinrun
