@@ -119,8 +119,8 @@ CollectiveMethod CollectiveMethods::cheapest(const CollectiveRequest& request) {
   const CollectiveAlgorithm* best = nullptr;
   double best_ps = 0;
   std::string refusal;  // the first
+  const CollectiveSpec spec = spec_of(request);
   for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {
-    const CollectiveSpec spec = spec_of(request);
     if (const auto reason = why_not(algorithm, spec); reason || needs_servers(algorithm)) {
       refusal = refusal.empty() && reason ? *reason : refusal;
       continue;
@@ -149,7 +149,8 @@ CollectiveMethod CollectiveMethods::cheapest(const CollectiveRequest& request) {
 }
 
 CollectiveMethod CollectiveMethods::choose(const CollectiveRequest& request) {
-  const bool is_ours = find_collective_algorithm(request.algorithm) != nullptr;
+  const CollectiveAlgorithm* const ours = find_collective_algorithm(request.algorithm);
+  const bool is_ours = ours != nullptr;
   if (request.algorithm != "auto" && !is_ours && !find_nccl_algorithm(request.algorithm)) {
     throw CannotRun(unknown_algorithm(request.algorithm));
   }
@@ -172,7 +173,7 @@ CollectiveMethod CollectiveMethods::choose(const CollectiveRequest& request) {
                                 request.algorithm,
                                 kFidelityWords[static_cast<std::size_t>(request.fidelity)]));
   }
-  return with(*find_collective_algorithm(request.algorithm), request);
+  return with(*ours, request);
 }
 
 }  // namespace twinrun::sim

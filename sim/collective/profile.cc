@@ -11,7 +11,6 @@ class Profiler {
       : topology_(topology), of_step_(topology.link_count()), total_(topology.link_count()) {}
 
   void message(std::span<const LinkId> links, std::int64_t latency_ps, double bytes) {
-    ++out_.messages;
     step_latency_ps_ = std::max(step_latency_ps_, latency_ps);
     for (const LinkId link : links) {
       const std::size_t owner = index_of(topology_.capacity_owner(link));

@@ -22,7 +22,6 @@ struct ScheduleProfile {
   Time latency{};               // of its steps one after another: the sum of each one's longest way
   std::vector<LinkLoad> loads;  // by link; only links that carry something
   double lockstep_ps = 0;       // if every step waited for the slowest message of the one before
-  std::uint64_t messages = 0;
 };
 
 // participants[i] is where rank i (then server i - ranks) runs.

@@ -15,17 +15,6 @@ namespace {
 
 constexpr Time kNotYetReady{-1};
 
-// The links of the topology, and behind them each once more without latency: a collective that
-// moves as one transfer has a latency of its own.
-SharedLinks links_twice(const Topology& topology) {
-  SharedLinks links = shared_links(topology);
-  for (std::size_t i = 0; i < topology.link_count(); ++i) {
-    const LinkId twin = links.add(topology.bandwidth(id_at<LinkId>(i)));
-    links.owner[index_of(twin)] = links.owner[i];
-  }
-  return links;
-}
-
 // If every rank sent in every step of a ring; an upper bound for most algorithms.
 std::uint64_t messages_of(const Plan& plan) {
   std::uint64_t messages = 0;
@@ -45,7 +34,7 @@ Engine::Engine(const Plan& plan, const Topology& topology, const SimulationOptio
       graph_(plan),
       routes_(topology),
       methods_(topology, routes_),
-      network_(std::make_unique<MaxMin>(links_twice(topology))),
+      network_(std::make_unique<MaxMin>(shared_links(topology))),
       memory_(plan),
       missing_(plan.instance_count()),
       times_(plan.size(), OpTimes{kNotYetReady, {}, kNotYetReady}),
@@ -153,8 +142,6 @@ void Engine::handle_timers(Time now) {
     const Timers::Due due = timers_.take();
     if (due.kind == Timers::Kind::kOp) {
       finish(id_at<OpId>(due.subject));
-    } else if (due.kind == Timers::Kind::kCollective) {
-      move_fluid(id_at<InstanceId>(due.subject));
     } else if (due.version == processors_[due.subject].version()) {
       computed_.clear();
       processors_[due.subject].advance_to(now, computed_);

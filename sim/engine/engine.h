@@ -66,11 +66,10 @@ class Engine {
   void start_stepwise(InstanceId instance, const CollectiveMethod& method);
   bool finish_uncontended(InstanceId instance, const CollectiveMethod& method);
   void start_fluid(InstanceId instance, const FluidCollective& fluid);
-  void move_fluid(InstanceId instance);
   void start_transfer(const Transit& transit,
                       std::span<const LinkId> links,
                       Bytes bytes,
-                      Bandwidth most = FlowNetwork::kNoCap);
+                      const FlowTerms& terms = {});
   void finish_after(OpId op, Time duration);
   void finish(OpId op);
   void finish_instance(InstanceId instance);

@@ -39,9 +39,6 @@ const CollectiveMethod& Engine::method_of(InstanceId instance) {
   request.servers = options_.servers;
   request.server_count = options_.server_count;
   entry->second = methods_.choose(request);
-  for (LinkId& link : entry->second.fluid.links) {  // the twin without latency
-    link = id_at<LinkId>(index_of(link) + topology_.link_count());
-  }
   return entry->second;
 }
 
@@ -89,16 +86,12 @@ void Engine::finish_instance(InstanceId instance) {
 }
 
 void Engine::start_fluid(InstanceId instance, const FluidCollective& fluid) {
-  timers_.set(later(now_, fluid.latency),
-              {Timers::Kind::kCollective, static_cast<std::uint32_t>(instance), 0});
-}
-
-void Engine::move_fluid(InstanceId instance) {
-  const FluidCollective& fluid = method_[index_of(instance)]->fluid;
-  const Bandwidth most =
-      fluid.most_bytes_per_s > 0 ? Bandwidth{fluid.most_bytes_per_s} : FlowNetwork::kNoCap;
+  FlowTerms terms{.latency = fluid.latency};
+  if (fluid.most_bytes_per_s > 0) {
+    terms.most = {fluid.most_bytes_per_s};
+  }
   start_transfer({Owner::kFluid, static_cast<std::uint32_t>(instance)}, fluid.links, fluid.bytes,
-                 most);
+                 terms);
 }
 
 // While a collective runs, its kernels hold a share of the processors of its ranks.
@@ -174,8 +167,7 @@ void Engine::start_stepwise(InstanceId instance, const CollectiveMethod& method)
   const std::uint32_t run = free_stepwise_.back();
   free_stepwise_.pop_back();
   const std::size_t participants = method.participants.size();
-  stepwise_[run] = {instance,
-                    &*method.schedule,
+  stepwise_[run] = {&*method.schedule,
                     &method.participants,
                     ops_by_rank(plan_, instance),
                     std::vector<std::uint32_t>(participants, StepwiseRun::kNotYet),

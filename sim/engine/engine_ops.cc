@@ -76,7 +76,7 @@ void Engine::start_message(OpId send) {
 void Engine::start_transfer(const Transit& transit,
                             std::span<const LinkId> links,
                             Bytes bytes,
-                            Bandwidth most) {
+                            const FlowTerms& terms) {
   if (free_transits_.empty()) {
     free_transits_.push_back(static_cast<std::uint32_t>(transits_.size()));
     transits_.emplace_back();
@@ -85,11 +85,11 @@ void Engine::start_transfer(const Transit& transit,
   free_transits_.pop_back();
   transits_[flow] = transit;
   for (const LinkId link : links) {
-    link_bytes_[index_of(link) % link_bytes_.size()] += static_cast<double>(bytes.count);
+    link_bytes_[index_of(link)] += static_cast<double>(bytes.count);
   }
   ++counts_.transfers;
   ++counts_.events;
-  network_->start(static_cast<FlowId>(flow), links, bytes, now_, most);
+  network_->start(static_cast<FlowId>(flow), links, bytes, now_, terms);
 }
 
 void Engine::end_transfer(const Transit& transit) {

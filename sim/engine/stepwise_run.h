@@ -15,7 +15,6 @@ namespace twinrun::sim {
 struct StepwiseRun {
   static constexpr std::uint32_t kNotYet = ~std::uint32_t{0};
 
-  InstanceId instance{};
   const CollectiveSchedule* schedule = nullptr;
   const std::vector<VertexId>* places = nullptr;  // of participants
   std::vector<OpId> op;                           // by rank

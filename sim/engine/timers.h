@@ -13,10 +13,10 @@ namespace twinrun::sim {
 // how the dates came about.
 class Timers {
  public:
-  enum class Kind : std::uint8_t { kOp, kDevice, kCollective };
+  enum class Kind : std::uint8_t { kOp, kDevice };
   struct Due {
     Kind kind = Kind::kOp;
-    std::uint32_t subject = 0;  // an op, a device, or an instance
+    std::uint32_t subject = 0;  // an op or a device
     std::uint32_t version = 0;  // of the device's plans; older ones are void
   };
 

@@ -31,6 +31,13 @@ struct FlowRate {
   double bytes_left = 0;
 };
 
+// What a flow has of its own.
+struct FlowTerms {
+  // It never drains faster, which costs no link: a protocol's or a peer's cap.
+  Bandwidth most{std::numeric_limits<double>::infinity()};
+  std::optional<Time> latency = std::nullopt;  // instead of the sum of its links'
+};
+
 // Transfers that share links max-min fairly. A flow first waits for the sum of its links'
 // latencies, taking no bandwidth, then drains at its fair rate; crossing a capacity twice counts
 // twice. Inside, dates are doubles finer than the picoseconds shown: a completion is shown rounded
@@ -38,20 +45,20 @@ struct FlowRate {
 // events gather no rounding.
 class FlowNetwork {
  public:
-  static constexpr Bandwidth kNoCap{std::numeric_limits<double>::infinity()};
-
   FlowNetwork() = default;
   FlowNetwork(const FlowNetwork&) = delete;
   FlowNetwork& operator=(const FlowNetwork&) = delete;
   virtual ~FlowNetwork() = default;
 
-  // now: the date of the last advance_to(), or later when nothing completes before. The flow never
-  // drains faster than `most`, which costs no link (a protocol's or a peer's cap); a flow without
-  // links drains at it, or ends at once when there is none.
-  virtual void start(
-      FlowId flow, std::span<const LinkId> route, Bytes bytes, Time now, Bandwidth most) = 0;
+  // now: the date of the last advance_to(), or later when nothing completes before. A flow without
+  // links drains at its cap, or ends after its latency when it has none.
+  virtual void start(FlowId flow,
+                     std::span<const LinkId> route,
+                     Bytes bytes,
+                     Time now,
+                     const FlowTerms& terms) = 0;
   void start(FlowId flow, std::span<const LinkId> route, Bytes bytes, Time now) {
-    start(flow, route, bytes, now, kNoCap);
+    start(flow, route, bytes, now, {});
   }
   // No flow completes before this date: at it one does, or one is through its latency. Nothing when
   // no flow is under way. May be the date of the last advance_to() again: go on until it is later.

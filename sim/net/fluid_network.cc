@@ -79,20 +79,20 @@ std::uint32_t FluidNetwork::take_slot(FlowId flow, Bytes bytes, Bandwidth most) 
 }
 
 void FluidNetwork::start(
-    FlowId flow, std::span<const LinkId> route, Bytes bytes, Time now, Bandwidth most) {
-  TWINRUN_CHECK(now >= shown_ && bytes.count >= 0 && most > Bandwidth{0});
+    FlowId flow, std::span<const LinkId> route, Bytes bytes, Time now, const FlowTerms& terms) {
+  TWINRUN_CHECK(now >= shown_ && bytes.count >= 0 && terms.most > Bandwidth{0});
   if (now > shown_) {
     std::vector<FlowId> finished;
     advance_to(now, finished);
     TWINRUN_CHECK(finished.empty());  // they would be lost: advance first
   }
-  const std::uint32_t slot = take_slot(flow, bytes, most);
-  std::int64_t latency = 0;
+  const std::uint32_t slot = take_slot(flow, bytes, terms.most);
+  std::int64_t latency = terms.latency ? terms.latency->ps : 0;
   for (const LinkId link : route) {
-    latency += links_.latency[index_of(link)];
+    latency += terms.latency ? 0 : links_.latency[index_of(link)];
   }
   routes_.set(slot, route, links_);
-  if (route.empty() && most == kNoCap) {
+  if (route.empty() && terms.most == FlowTerms{}.most) {
     flows_[slot].bytes = 0;  // stays where it is
   }
   if (latency == 0 && flows_[slot].bytes > 0) {

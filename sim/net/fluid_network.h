@@ -49,8 +49,11 @@ class FluidNetwork : public FlowNetwork {
   explicit FluidNetwork(SharedLinks links);
 
   using FlowNetwork::start;
-  void start(
-      FlowId flow, std::span<const LinkId> route, Bytes bytes, Time now, Bandwidth most) final;
+  void start(FlowId flow,
+             std::span<const LinkId> route,
+             Bytes bytes,
+             Time now,
+             const FlowTerms& terms) final;
   [[nodiscard]] std::optional<Time> next_event() final;
   void advance_to(Time time, std::vector<FlowId>& finished) final;
   [[nodiscard]] std::vector<FlowRate> rates() final;

@@ -65,7 +65,7 @@ Started random_flow(const Scenario& scenario, SplitMix64& draw) {
   flow.bytes = {static_cast<std::int64_t>(1000 * draw.below(9))};
   flow.cap = scenario.has_caps && draw.below(2) == 0
                  ? Bandwidth{0.5e9 * static_cast<double>(1 + draw.below(6))}
-                 : FlowNetwork::kNoCap;
+                 : FlowTerms{}.most;
   return flow;
 }
 
@@ -141,8 +141,8 @@ void run_both(std::uint64_t seed, std::size_t most_repairs, std::size_t& restart
     for (std::uint64_t n = draw.below(8 + scenario.routes.size()); n > 0; --n) {
       const auto id = id_at<FlowId>(started.size());
       const Started flow = random_flow(scenario, draw);
-      fast.start(id, scenario.routes[flow.route], flow.bytes, now, flow.cap);
-      slow.start(id, scenario.routes[flow.route], flow.bytes, now, flow.cap);
+      fast.start(id, scenario.routes[flow.route], flow.bytes, now, {.most = flow.cap});
+      slow.start(id, scenario.routes[flow.route], flow.bytes, now, {.most = flow.cap});
       started.push_back(flow);
     }
     expect_same_rates(fast, slow);
@@ -206,7 +206,7 @@ void expect_conserved(std::uint64_t seed) {
     for (std::uint64_t n = std::min(to_start, draw.below(6)); n > 0; --n, --to_start) {
       started.push_back(random_flow(scenario, draw));
       network.start(id_at<FlowId>(started.size() - 1), scenario.routes[started.back().route],
-                    started.back().bytes, now, started.back().cap);
+                    started.back().bytes, now, {.most = started.back().cap});
     }
     const std::vector<FlowRate> rates = network.rates();
     expect_max_min(scenario, started, rates);
@@ -287,9 +287,9 @@ TYPED_TEST(BothSolvers, ACappedFlowLeavesTheRestToOthers) {
   SharedLinks links;
   links.add(gigabytes_per_second(6));
   TypeParam network(links);
-  network.start(FlowId{1}, route_over({0}), {1000}, {}, gigabytes_per_second(1));
+  network.start(FlowId{1}, route_over({0}), {1000}, {}, {.most = gigabytes_per_second(1)});
   network.start(FlowId{2}, route_over({0}), {1000}, {});
-  network.start(FlowId{3}, route_over({0}), {1000}, {}, gigabytes_per_second(5));
+  network.start(FlowId{3}, route_over({0}), {1000}, {}, {.most = gigabytes_per_second(5)});
   EXPECT_EQ(rates_in_gb(network), (std::vector<double>{1, 2.5, 2.5}));
   std::vector<FlowId> finished;
   network.advance_to({400'000}, finished);  // 2 and 3 are done, 400 bytes of 1 are
@@ -299,9 +299,21 @@ TYPED_TEST(BothSolvers, ACappedFlowLeavesTheRestToOthers) {
   EXPECT_EQ(network.next_event(), Time{1'000'000});
 }
 
+TYPED_TEST(BothSolvers, ALatencyOfItsOwnReplacesThatOfTheLinks) {
+  SharedLinks links;
+  links.add(gigabytes_per_second(1), {500'000});
+  TypeParam network(links);
+  network.start(FlowId{1}, route_over({0}), {1000}, {}, {.latency = Time{2'000'000}});
+  std::vector<FlowId> finished;
+  network.advance_to({2'999'999}, finished);
+  EXPECT_TRUE(finished.empty());
+  network.advance_to({3'000'000}, finished);
+  EXPECT_EQ(finished, (std::vector<FlowId>{FlowId{1}}));
+}
+
 TYPED_TEST(BothSolvers, WithoutLinksOnlyTheCapTakesTime) {
   TypeParam network(SharedLinks{});
-  network.start(FlowId{1}, {}, {1000}, {}, gigabytes_per_second(1));
+  network.start(FlowId{1}, {}, {1000}, {}, {.most = gigabytes_per_second(1)});
   network.start(FlowId{2}, {}, {1000}, {});
   std::vector<FlowId> finished;
   network.advance_to({0}, finished);
