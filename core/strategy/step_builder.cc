@@ -77,9 +77,10 @@ void StepBuilder::prepare_chunks() {
   merged_ = should_merge();
   chunks_.clear();
   for (const ChunkRange& part : parts_) {
-    chunks_.push_back(chunk_pieces(model_, work_, part.first, part.end,
-                                   {job_.training.recompute, recompute_whole_chunks_, merged_,
-                                    job_.training.dtype, layout_.micro_batch}));
+    chunks_.push_back(chunk_pieces(
+        model_, work_, part.first, part.end,
+        {job_.training.recompute, recompute_whole_chunks_, merged_, job_.training.dtype,
+         layout_.micro_batch, job_.parallelism.sequence_parallel ? layout_.tensor : 1}));
   }
 }
 
