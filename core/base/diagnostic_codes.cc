@@ -252,27 +252,33 @@ constexpr std::array kCodes = {
     DiagnosticCode{"E0900", "an unknown strategy",
                    "The names are those of the table that the message suggests from; words may be "
                    "joined by _ or -."},
-    DiagnosticCode{"E0901", "ranks that the topology does not have",
-                   "\"mapping.ranks\" is all, a number (the first so many devices), or names such as "
-                   "node0/gpu3 separated by commas, each once."},
-    DiagnosticCode{"E0902", "degrees do not fit the devices",
-                   "tensor × pipeline × shard × replicate must be the number of devices; the degree "
-                   "that is left out takes what the others leave."},
+    DiagnosticCode{
+        "E0901", "ranks that the topology does not have",
+        "\"mapping.ranks\" is all, a number (the first so many devices), or names such as "
+        "node0/gpu3 separated by commas, each once."},
+    DiagnosticCode{
+        "E0902", "degrees do not fit the devices",
+        "tensor × pipeline × shard × replicate must be the number of devices; the degree "
+        "that is left out takes what the others leave."},
     DiagnosticCode{"E0903", "batch sizes contradict each other",
                    "local batch × replicas = global batch, micro-batch × micro-batches = local "
                    "batch: give two of three and the third follows."},
     DiagnosticCode{"E0904", "a batch cannot be divided",
                    "Every replica takes as many samples as the others, and every micro-batch too."},
-    DiagnosticCode{"E0905", "more stages than blocks",
-                   "A model is cut between its blocks (`twinrun model show` lists them); each chunk "
-                   "of a stage needs one at least."},
+    DiagnosticCode{
+        "E0905", "more stages than blocks",
+        "A model is cut between its blocks (`twinrun model show` lists them); each chunk "
+        "of a stage needs one at least."},
     DiagnosticCode{"E0906", "attention heads do not divide",
                    "Tensor parallelism gives each rank as many heads as the others."},
     DiagnosticCode{"E0907", "a balance that does not fit",
                    "One number for each stage (and chunk), which add up to the model's blocks."},
-    DiagnosticCode{"E0908", "an unknown order of ranks",
-                   "tp, dp and pp, each once, joined by -, the one that moves fastest first; cp and "
-                   "ep may stand between."},
+    DiagnosticCode{
+        "E0908", "an unknown order of ranks",
+        "tp, dp and pp, each once, joined by -, the one that moves fastest first; cp and "
+        "ep may stand between."},
+    DiagnosticCode{"E0909", "a strategy cannot do that",
+                   "The strategy has no such dimension; the message names one that has."},
     DiagnosticCode{"W0201", "the GPU model is not known",
                    "Files written by hand often list GPUs only by their PCI class. Bandwidths are "
                    "right, but compute rate and memory are not known: name the model with --gpu."},

@@ -77,12 +77,15 @@ const BucketedAllReduce::Buckets& BucketedAllReduce::buckets_of(const RankStep& 
                                   : by_stage_.emplace(key, make_buckets(at, single)).first->second;
 }
 
-void BucketedAllReduce::begin_step(const RankStep& at) {
-  const Buckets& buckets = buckets_of(at);
-  missing_ = buckets.layers_in;
+void BucketedAllReduce::await_gradients(const RankStep& at) {
+  missing_ = buckets_of(at).layers_in;
   ready_.assign(missing_.size(), no_id<OpId>());
   next_ = 0;
   reductions_.clear();
+}
+
+void BucketedAllReduce::begin_step(const RankStep& at) {
+  await_gradients(at);
   broadcasts_.clear();
   const std::int64_t buffers = steps_.buffers_on(at);
   if (steps_.layout().replicas == 1 || buffers == 0 || !steps_.job().ddp.broadcast_buffers) {
@@ -136,7 +139,9 @@ std::vector<OpId> BucketedAllReduce::reduced(const RankStep& at) {
       emit(at, buckets, next_, last);
     }
   }
-  return std::exchange(reductions_, {});
+  std::vector<OpId> out = std::move(reductions_);
+  await_gradients(at);  // of the next micro-batch, where weights are updated after each
+  return out;
 }
 
 void BucketedAllReduce::emit(const RankStep& at,

@@ -33,6 +33,7 @@ class BucketedAllReduce : public GradientSync {
   };
   const Buckets& buckets_of(const RankStep& at);
   Buckets make_buckets(const RankStep& at, bool single) const;
+  void await_gradients(const RankStep& at);
   void emit(const RankStep& at, const Buckets& buckets, std::size_t bucket, OpId ready);
 
   StepBuilder& steps_;

@@ -15,6 +15,7 @@ struct RankStep {
   std::int64_t stage = 0;
   std::int64_t tensor = 0;
   std::int64_t step = 0;
+  std::int64_t micro = -1;  // the micro-batch, where weights are updated after each; else -1
 };
 
 // How replicas come to the same weights: all-reduce, sharded state, servers. The step builder calls

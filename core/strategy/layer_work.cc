@@ -63,7 +63,8 @@ bool splits_weight(TensorSplit split) {
   return split == TensorSplit::kColumns || split == TensorSplit::kRows;
 }
 
-// The bias of a row-split layer is added once, after the sum: every rank has all of it.
+// The bias of a row-split layer is added once, after the sum: every rank has all of it. Of
+// embeddings the table of words is split, not those of positions and segments.
 std::vector<std::int64_t> split_tensors(const Layer& layer, TensorSplit split, std::int64_t parts) {
   std::vector<std::int64_t> tensors = layer.parameters;
   if (!splits_weight(split)) {
@@ -72,7 +73,8 @@ std::vector<std::int64_t> split_tensors(const Layer& layer, TensorSplit split, s
   const bool is_row = split == TensorSplit::kRows && layer.kind == LayerKind::kLinear;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const bool is_bias = i > 0 && layer.gemm && tensors[i] == layer.gemm->n;
-    tensors[i] = is_row && is_bias ? tensors[i] : divided(tensors[i], parts);
+    const bool is_whole = (is_row && is_bias) || (i > 0 && layer.kind == LayerKind::kEmbedding);
+    tensors[i] = is_whole ? tensors[i] : divided(tensors[i], parts);
   }
   return tensors;
 }
@@ -232,7 +234,10 @@ void split_transformer(const Model& model,
 
 LayerWork work_of(const Layer& layer, TensorSplit split, const WorkOptions& options) {
   LayerWork work;
-  const Share share = share_of(layer, split, options.tensor);
+  Share share = share_of(layer, split, options.tensor);
+  if (split == TensorSplit::kRows && options.sequence_parallel) {
+    share.saved = divided(share.saved, options.tensor);  // the sum leaves each rank its tokens
+  }
   const std::int64_t element = stored_bytes(options.dtype);
   set_compute(work, layer, share, options);
   work.tensors = share.tensors;

@@ -69,7 +69,7 @@ class LayoutMaker {
       return std::nullopt;
     }
     if (traits_.is_single) {
-      layout_.devices.resize(1);
+      layout_.devices.erase(layout_.devices.begin() + 1, layout_.devices.end());
     }
     degrees();
     if (diagnostics_.error_count() != errors_before) {
@@ -184,7 +184,7 @@ class LayoutMaker {
 
   void keep_needed(std::int64_t devices) {
     const std::int64_t needed = layout_.tensor * layout_.stages * layout_.replicas;
-    layout_.devices.resize(static_cast<std::size_t>(needed));
+    layout_.devices.erase(layout_.devices.begin() + needed, layout_.devices.end());
     if (needed < devices && job_.mapping.ranks == "all" && !traits_.is_single) {
       diagnostics_.warning(
           "W0901", place("/mapping/ranks"),
@@ -241,8 +241,7 @@ class LayoutMaker {
     }
     std::int64_t parts = accumulation;
     if (traits_.has_micro_batches && !asked.gradient_accumulation) {
-      const std::vector<std::int64_t> all = divisors(local);
-      parts = *std::prev(std::upper_bound(all.begin(), all.end(), 4 * layout_.stages));
+      parts = usual_parts(local);
     }
     if (local % parts != 0) {
       error("E0904", "/training/gradient_accumulation",
@@ -252,6 +251,20 @@ class LayoutMaker {
     }
     layout_.micro_batches = parts;
     layout_.micro_batch = local / parts;
+  }
+
+  // As many as divide the batch and are four a stage at most; interleaved in whole groups of
+  // `stages` where that can be.
+  [[nodiscard]] std::int64_t usual_parts(std::int64_t local) const {
+    std::int64_t most = 1;
+    std::int64_t most_grouped = 0;
+    for (const std::int64_t parts : divisors(local)) {
+      if (parts <= 4 * layout_.stages) {
+        most = parts;
+        most_grouped = parts % layout_.stages == 0 ? parts : most_grouped;
+      }
+    }
+    return layout_.virtual_stages > 1 && most_grouped > 0 ? most_grouped : most;
   }
 
   void check_accumulation() {
@@ -321,6 +334,11 @@ class LayoutMaker {
       error("E0907", "/parallelism/balance",
             fmt::format("the balance has {} numbers for {} stages", balance.size(), chunks),
             fmt::format("{} numbers", chunks));
+    } else if (*std::min_element(balance.begin(), balance.end()) < 1) {
+      error("E0907", "/parallelism/balance",
+            fmt::format("the balance gives a stage {} blocks",
+                        *std::min_element(balance.begin(), balance.end())),
+            "1 block at least for each");
     } else if (sum != blocks) {
       error("E0907", "/parallelism/balance",
             fmt::format("the balance adds up to {}, {} has {} blocks", sum, model_.name, blocks),

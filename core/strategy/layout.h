@@ -19,8 +19,9 @@ struct StrategyTraits {
   bool has_stages = false;         // pipeline_parallel_degree: all devices unless said otherwise
   bool has_micro_batches = false;  // the pipeline fills with them
   bool has_virtual_stages = false;
-  bool is_tensor = false;  // tensor_parallel_degree: all devices unless said otherwise
-  bool may_shard = false;  // ZeRO
+  bool has_equal_layers = false;  // stages of a transformer have as many layers as the others
+  bool is_tensor = false;         // tensor_parallel_degree: all devices unless said otherwise
+  bool may_shard = false;         // ZeRO
   bool has_server = false;
 };
 

@@ -72,10 +72,15 @@ class PieceMaker {
     return !options_.recompute_whole_chunk || block == first;
   }
 
+  [[nodiscard]] Bytes kept_input(std::size_t block) const {
+    const std::int64_t shares = options_.input_shares;
+    return bytes((elements_into(model_, block) + shares - 1) / shares);
+  }
+
   void keep_inputs(std::vector<Piece>& pieces, std::size_t first) const {
     for (Piece& piece : pieces) {
       if (piece.opens_block && keeps_input(piece.block, first)) {
-        piece.taken = bytes(elements_into(model_, piece.block));
+        piece.taken = kept_input(piece.block);
       }
     }
   }
@@ -89,7 +94,7 @@ class PieceMaker {
       if (piece->pass == Pass::kBackward && next != piece->block) {
         next = piece->block;  // the last of its block
         if (keeps_input(piece->block, first)) {
-          piece->given.count += bytes(elements_into(model_, piece->block)).count;
+          piece->given.count += kept_input(piece->block).count;
         }
       }
     }

@@ -47,6 +47,7 @@ struct PieceOptions {
   bool merged = false;                 // one op between two communications
   Dtype dtype = Dtype::kFp32;
   std::int64_t samples = 1;
+  std::int64_t input_shares = 1;  // ranks that keep a share of each block's input (its tokens)
 };
 
 // Elements that come into a block, and that the last one hands on.

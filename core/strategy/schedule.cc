@@ -5,20 +5,20 @@
 namespace twinrun {
 namespace {
 
-Action pass(ActionKind kind, std::int64_t step, std::int64_t chunk, std::int64_t micro) {
+StageAction pass(ActionKind kind, std::int64_t step, std::int64_t chunk, std::int64_t micro) {
   return {kind, step, chunk, micro, false};
 }
 
 // Position `index` of a stage's forwards: groups of `stages` micro-batches go through chunk 0, then
 // through chunk 1, …; backwards take the chunks in reverse.
-Action nth_forward(const ScheduleShape& shape, std::int64_t step, std::int64_t index) {
+StageAction nth_forward(const ScheduleShape& shape, std::int64_t step, std::int64_t index) {
   const std::int64_t group = shape.stages * shape.virtual_stages;
   return pass(ActionKind::kForward, step, index % group / shape.stages,
               index / group * shape.stages + index % shape.stages);
 }
 
-Action nth_backward(const ScheduleShape& shape, std::int64_t step, std::int64_t index) {
-  Action action = nth_forward(shape, step, index);
+StageAction nth_backward(const ScheduleShape& shape, std::int64_t step, std::int64_t index) {
+  StageAction action = nth_forward(shape, step, index);
   action.kind = ActionKind::kBackward;
   action.chunk = shape.virtual_stages - 1 - action.chunk;
   return action;
@@ -28,12 +28,13 @@ Action nth_backward(const ScheduleShape& shape, std::int64_t step, std::int64_t 
 void close_step(const ScheduleShape& shape,
                 std::int64_t step,
                 std::size_t first,
-                std::vector<Action>& out) {
+                std::vector<StageAction>& out) {
   for (std::int64_t chunk = 0; chunk < shape.virtual_stages; ++chunk) {
-    const auto last = std::find_if(
-        out.rbegin(), out.rend() - static_cast<std::ptrdiff_t>(first), [&](const Action& action) {
-          return action.kind == ActionKind::kBackward && action.chunk == chunk;
-        });
+    const auto last =
+        std::find_if(out.rbegin(), out.rend() - static_cast<std::ptrdiff_t>(first),
+                     [&](const StageAction& action) {
+                       return action.kind == ActionKind::kBackward && action.chunk == chunk;
+                     });
     last->completes_gradients = true;
   }
   out.push_back({ActionKind::kUpdate, step, 0, 0, false});
@@ -41,8 +42,8 @@ void close_step(const ScheduleShape& shape,
 
 }  // namespace
 
-std::vector<Action> gpipe_schedule(const ScheduleShape& shape, std::int64_t /*stage*/) {
-  std::vector<Action> out;
+std::vector<StageAction> gpipe_schedule(const ScheduleShape& shape, std::int64_t /*stage*/) {
+  std::vector<StageAction> out;
   for (std::int64_t step = 0; step < shape.steps; ++step) {
     const std::size_t first = out.size();
     for (std::int64_t chunk = 0; chunk < shape.virtual_stages; ++chunk) {
@@ -60,13 +61,30 @@ std::vector<Action> gpipe_schedule(const ScheduleShape& shape, std::int64_t /*st
   return out;
 }
 
-std::vector<Action> one_f_one_b_schedule(const ScheduleShape& shape, std::int64_t stage) {
+std::vector<StageAction> sequential_schedule(const ScheduleShape& shape, std::int64_t /*stage*/) {
+  std::vector<StageAction> out;
+  for (std::int64_t step = 0; step < shape.steps; ++step) {
+    const std::size_t first = out.size();
+    for (std::int64_t micro = 0; micro < shape.micro_batches; ++micro) {
+      for (std::int64_t chunk = 0; chunk < shape.virtual_stages; ++chunk) {
+        out.push_back(pass(ActionKind::kForward, step, chunk, micro));
+      }
+      for (std::int64_t chunk = shape.virtual_stages; chunk-- > 0;) {
+        out.push_back(pass(ActionKind::kBackward, step, chunk, micro));
+      }
+    }
+    close_step(shape, step, first, out);
+  }
+  return out;
+}
+
+std::vector<StageAction> one_f_one_b_schedule(const ScheduleShape& shape, std::int64_t stage) {
   const std::int64_t passes = shape.micro_batches * shape.virtual_stages;
   const std::int64_t warm_up =
       shape.virtual_stages == 1 ? std::min(passes, shape.stages - 1 - stage)
                                 : std::min(passes, 2 * (shape.stages - 1 - stage) +
                                                        (shape.virtual_stages - 1) * shape.stages);
-  std::vector<Action> out;
+  std::vector<StageAction> out;
   for (std::int64_t step = 0; step < shape.steps; ++step) {
     const std::size_t first = out.size();
     for (std::int64_t i = 0; i < warm_up; ++i) {

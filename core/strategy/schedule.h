@@ -10,13 +10,13 @@ enum class ActionKind : std::uint8_t { kForward, kBackward, kUpdate };
 
 // One thing a rank does after the other: a pass of a micro-batch through one of its chunks, or the
 // end of a step.
-struct Action {
+struct StageAction {
   ActionKind kind = ActionKind::kForward;
   std::int64_t step = 0;
   std::int64_t chunk = 0;            // of this stage, 0 to virtual_stages − 1
   std::int64_t micro = 0;            // of its step
   bool completes_gradients = false;  // backward: the last of its chunk in the step
-  bool operator==(const Action&) const = default;
+  bool operator==(const StageAction&) const = default;
 };
 
 struct ScheduleShape {
@@ -27,12 +27,15 @@ struct ScheduleShape {
 };
 
 // The program of a stage over all steps. Stage p, chunk k holds part k · stages + p of the model.
-using Schedule = std::function<std::vector<Action>(const ScheduleShape&, std::int64_t stage)>;
+using Schedule = std::function<std::vector<StageAction>(const ScheduleShape&, std::int64_t stage)>;
 
 // All forward, then all backward, last micro-batch first (Huang et al., arXiv:1811.06965).
-std::vector<Action> gpipe_schedule(const ScheduleShape& shape, std::int64_t stage);
+std::vector<StageAction> gpipe_schedule(const ScheduleShape& shape, std::int64_t stage);
 // After a warm-up of stages − 1 − stage, one forward and one backward in turn (Narayanan et al.,
 // arXiv:2104.04473); with several chunks a stage, interleaved in groups of `stages` micro-batches.
-std::vector<Action> one_f_one_b_schedule(const ScheduleShape& shape, std::int64_t stage);
+std::vector<StageAction> one_f_one_b_schedule(const ScheduleShape& shape, std::int64_t stage);
+
+// One micro-batch after the other, forward and back: nothing overlaps between stages.
+std::vector<StageAction> sequential_schedule(const ScheduleShape& shape, std::int64_t stage);
 
 }  // namespace twinrun

@@ -7,6 +7,7 @@
 #include "core/base/check.h"
 #include "core/compute/compute_time.h"
 #include "core/strategy/optimizer_state.h"
+#include "core/strategy/tied_weights.h"
 
 namespace twinrun {
 namespace {
@@ -14,12 +15,19 @@ namespace {
 // Above so many ops a step, layers between two communications become one op.
 constexpr double kMostFineOps = 1e6;
 
+// For ops whose names have the micro-batch already.
+RankStep without_micro(RankStep at) {
+  at.micro = -1;
+  return at;
+}
+
 }  // namespace
 
 struct StepBuilder::RankProgram {
   RankStep at;
   GradientSync& sync;
-  OpId last_send = no_id<OpId>();  // that compute waits for when nothing may overlap
+  OpId last_send = no_id<OpId>();      // that compute waits for when nothing may overlap
+  OpId last_backward = no_id<OpId>();  // of the step
 };
 
 StepBuilder::StepBuilder(const Job& job,
@@ -51,7 +59,10 @@ StepBuilder::StepBuilder(const Job& job,
   set_parts({{0, model.blocks.size()}});
 }
 
-void StepBuilder::set_parts(std::vector<ChunkRange> parts) { parts_ = std::move(parts); }
+void StepBuilder::set_parts(std::vector<ChunkRange> parts) {
+  parts_ = std::move(parts);
+  copy_tied_weights(model_, parts_, layout_.stages, work_);
+}
 
 bool StepBuilder::should_merge() const {
   double layers = 0;
@@ -66,9 +77,10 @@ void StepBuilder::prepare_chunks() {
   merged_ = should_merge();
   chunks_.clear();
   for (const ChunkRange& part : parts_) {
-    chunks_.push_back(chunk_pieces(model_, work_, part.first, part.end,
-                                   {job_.training.recompute, recompute_whole_chunks_, merged_,
-                                    job_.training.dtype, layout_.micro_batch}));
+    chunks_.push_back(chunk_pieces(
+        model_, work_, part.first, part.end,
+        {job_.training.recompute, recompute_whole_chunks_, merged_, job_.training.dtype,
+         layout_.micro_batch, job_.parallelism.sequence_parallel ? layout_.tensor : 1}));
   }
 }
 
@@ -125,7 +137,9 @@ GroupId StepBuilder::tensor_group(const RankStep& at) {
 }
 
 std::string StepBuilder::id(const RankStep& at, std::string_view what) const {
-  return fmt::format("step{}/{}@rank{}", at.step, what, at.rank);
+  return at.micro < 0
+             ? fmt::format("step{}/{}@rank{}", at.step, what, at.rank)
+             : fmt::format("step{}/{}{}@rank{}", at.step, what, micro_text(at.micro), at.rank);
 }
 
 RankStep StepBuilder::at(std::size_t rank, std::int64_t step) const {
@@ -207,10 +221,11 @@ void StepBuilder::run(const Schedule& schedule, GradientSync& sync) {
 void StepBuilder::emit_rank(std::size_t rank, const Schedule& schedule, GradientSync& sync) {
   RankProgram program{at(rank, 0), sync};
   std::int64_t begun = -1;
-  for (const Action& action :
+  for (const StageAction& action :
        schedule({layout_.stages, layout_.virtual_stages, layout_.micro_batches, steps_},
                 program.at.stage)) {
     program.at.step = action.step;
+    program.at.micro = updates_each_micro_batch_ ? action.micro : -1;
     if (action.step > begun) {
       begun = action.step;
       sync.begin_step(program.at);
@@ -222,26 +237,35 @@ void StepBuilder::emit_rank(std::size_t rank, const Schedule& schedule, Gradient
       case ActionKind::kBackward:
         backward(program, action);
         break;
-      case ActionKind::kUpdate: {
-        const std::vector<OpId> after = sync.reduced(program.at);
-        if (sync.updates_on_ranks()) {
-          const std::int64_t parameters = parameters_on(program.at);
-          sync.updated(
-              program.at,
-              add_update(program.at, (parameters + sync.update_shards() - 1) / sync.update_shards(),
-                         after));
-        }
+      case ActionKind::kUpdate:
+        update(program);
         break;
-      }
     }
   }
+}
+
+void StepBuilder::update(RankProgram& program) {
+  GradientSync& sync = program.sync;
+  std::vector<OpId> after = sync.reduced(program.at);
+  if (!sync.updates_on_ranks()) {
+    return;
+  }
+  if (!updates_each_micro_batch_) {  // else copies of a tied tensor go their own ways
+    std::vector<OpId> gradients = after;
+    gradients.push_back(program.last_backward);
+    const std::vector<OpId> sums = sum_tied_gradients(*this, program.at, gradients);
+    after.insert(after.end(), sums.begin(), sums.end());
+  }
+  const std::int64_t shards = sync.update_shards();
+  sync.updated(program.at,
+               add_update(program.at, (parameters_on(program.at) + shards - 1) / shards, after));
 }
 
 std::string StepBuilder::micro_text(std::int64_t micro) const {
   return layout_.micro_batches > 1 ? fmt::format("/mb{}", micro) : std::string();
 }
 
-void StepBuilder::forward(RankProgram& program, const Action& action) {
+void StepBuilder::forward(RankProgram& program, const StageAction& action) {
   const ChunkPieces& chunk = pieces_of(part_of(program.at.stage, action.chunk));
   std::vector<OpId> after;
   if (const OpId received = receive(program, action, true); received != no_id<OpId>()) {
@@ -256,17 +280,27 @@ void StepBuilder::forward(RankProgram& program, const Action& action) {
   program.last_send = job_.parallelism.overlap ? no_id<OpId>() : sent;
 }
 
-void StepBuilder::backward(RankProgram& program, const Action& action) {
-  const ChunkPieces& chunk = pieces_of(part_of(program.at.stage, action.chunk));
+void StepBuilder::backward(RankProgram& program, const StageAction& action) {
+  std::span<const Piece> pieces = pieces_of(part_of(program.at.stage, action.chunk)).backward;
+  const std::string micro = micro_text(action.micro);
   std::vector<OpId> after;
-  if (const OpId received = receive(program, action, false); received != no_id<OpId>()) {
-    after.push_back(received);
-  }
   if (program.last_send != no_id<OpId>()) {
     after.push_back(program.last_send);
   }
-  const OpId last = emit_pass(program.at, chunk.backward, micro_text(action.micro), after,
-                              &program.sync, action.completes_gradients);
+  if (recompute_whole_chunks_) {  // it needs nothing from the stage behind
+    const auto first = std::find_if(pieces.begin(), pieces.end(), [](const Piece& piece) {
+      return piece.pass == Pass::kBackward;
+    });
+    const auto count = static_cast<std::size_t>(first - pieces.begin());
+    emit_pass(program.at, pieces.first(count), micro, after, &program.sync, false);
+    pieces = pieces.subspan(count);
+  }
+  if (const OpId received = receive(program, action, false); received != no_id<OpId>()) {
+    after.push_back(received);
+  }
+  const OpId last =
+      emit_pass(program.at, pieces, micro, after, &program.sync, action.completes_gradients);
+  program.last_backward = last;
   const OpId sent = send(program, action, false, last);
   program.last_send = job_.parallelism.overlap ? no_id<OpId>() : sent;
 }
@@ -274,8 +308,8 @@ void StepBuilder::backward(RankProgram& program, const Action& action) {
 // Forward, part g gets its input from part g − 1; backward, its gradient from part g + 1. A message
 // into part g has tag 2g forward and 2g + 1 backward. Tensor-parallel ranks hold the same tensor,
 // so each sends its share and they gather it on the other side (arXiv:2104.04473, section 4.1).
-OpId StepBuilder::receive(RankProgram& program, const Action& action, bool is_forward) {
-  const RankStep& at = program.at;
+OpId StepBuilder::receive(RankProgram& program, const StageAction& action, bool is_forward) {
+  const RankStep at = without_micro(program.at);
   const std::int64_t part = part_of(at.stage, action.chunk);
   const auto last_part = static_cast<std::int64_t>(parts_.size()) - 1;
   if (part == (is_forward ? 0 : last_part) || layout_.stages == 1) {
@@ -302,8 +336,11 @@ OpId StepBuilder::receive(RankProgram& program, const Action& action, bool is_fo
   return gathered;
 }
 
-OpId StepBuilder::send(RankProgram& program, const Action& action, bool is_forward, OpId last) {
-  const RankStep& at = program.at;
+OpId StepBuilder::send(RankProgram& program,
+                       const StageAction& action,
+                       bool is_forward,
+                       OpId last) {
+  const RankStep at = without_micro(program.at);
   const std::int64_t part = part_of(at.stage, action.chunk);
   const auto last_part = static_cast<std::int64_t>(parts_.size()) - 1;
   if (part == (is_forward ? last_part : 0) || layout_.stages == 1) {
@@ -336,12 +373,13 @@ OpId StepBuilder::add_tensor_collective(const RankStep& at,
 }
 
 OpId StepBuilder::emit_pass(const RankStep& at,
-                            const std::vector<Piece>& pieces,
+                            std::span<const Piece> pieces,
                             std::string_view micro,
                             const std::vector<OpId>& after,
                             GradientSync* sync,
                             bool completes_gradients) {
   OpId last = no_id<OpId>();
+  const RankStep of_pieces = without_micro(at);
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const Piece& piece = pieces[i];
     std::vector<OpId> wait = i == 0 ? after : std::vector<OpId>();
@@ -350,7 +388,7 @@ OpId StepBuilder::emit_pass(const RankStep& at,
       wait.insert(wait.end(), weights.begin(), weights.end());
     }
     const std::size_t first = plan_.size();
-    emit_piece(at, piece, micro, last);
+    emit_piece(of_pieces, piece, micro, last);
     for (const OpId op : wait) {
       plan_.depend(id_at<OpId>(first), op);
     }

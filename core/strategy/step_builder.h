@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,19 +17,13 @@
 #include "core/strategy/gradient_sync.h"
 #include "core/strategy/job.h"
 #include "core/strategy/layout.h"
+#include "core/strategy/partition.h"
 #include "core/strategy/pieces.h"
 #include "core/strategy/schedule.h"
 #include "core/topology/router.h"
 #include "core/topology/topology.h"
 
 namespace twinrun {
-
-// Blocks [first, end) of the model; the chunk of part k · stages + stage.
-struct ChunkRange {
-  std::size_t first = 0;
-  std::size_t end = 0;
-  bool operator==(const ChunkRange&) const = default;
-};
 
 // Writes the plan of a job. A strategy says in which order passes run (a Schedule) and how replicas
 // come to the same weights (a GradientSync); what all have in common is here:
@@ -57,7 +52,10 @@ class StepBuilder {
 
   // ---- what strategies set before run()
   void set_parts(std::vector<ChunkRange> parts);  // stages × virtual_stages of them
+  // GPipe: a partition is recomputed as a whole, without waiting for the gradient to come.
   void recompute_whole_chunks() { recompute_whole_chunks_ = true; }
+  // PipeDream: weights change after each micro-batch rather than each step.
+  void update_each_micro_batch() { updates_each_micro_batch_ = true; }
   void set_warmup_steps(std::int64_t steps) { warmup_steps_ = steps; }
   [[nodiscard]] std::int64_t warmup_steps() const { return warmup_steps_; }
 
@@ -85,7 +83,7 @@ class StepBuilder {
   OpId add_update(const RankStep& at, std::int64_t parameters, const std::vector<OpId>& after);
   // Emits the pieces of one pass; `after` must end before the first. Returns the last op.
   OpId emit_pass(const RankStep& at,
-                 const std::vector<Piece>& pieces,
+                 std::span<const Piece> pieces,
                  std::string_view micro,
                  const std::vector<OpId>& after,
                  GradientSync* sync,
@@ -101,10 +99,11 @@ class StepBuilder {
   struct RankProgram;  // the state while one rank is emitted
 
   void emit_rank(std::size_t rank, const Schedule& schedule, GradientSync& sync);
-  void forward(RankProgram& program, const Action& action);
-  void backward(RankProgram& program, const Action& action);
-  OpId receive(RankProgram& program, const Action& action, bool is_forward);
-  OpId send(RankProgram& program, const Action& action, bool is_forward, OpId last);
+  void forward(RankProgram& program, const StageAction& action);
+  void backward(RankProgram& program, const StageAction& action);
+  void update(RankProgram& program);
+  OpId receive(RankProgram& program, const StageAction& action, bool is_forward);
+  OpId send(RankProgram& program, const StageAction& action, bool is_forward, OpId last);
   void emit_piece(const RankStep& at, const Piece& piece, std::string_view micro, OpId& op);
   OpId add_tensor_collective(const RankStep& at,
                              const TensorCollective& what,
@@ -132,6 +131,7 @@ class StepBuilder {
   std::vector<ChunkPieces> chunks_;  // by part
   bool merged_ = false;
   bool recompute_whole_chunks_ = false;
+  bool updates_each_micro_batch_ = false;
   std::vector<OpId> setup_;              // by rank
   std::vector<StreamId> compute_;        // by rank
   std::vector<GroupId> tensor_groups_;   // by replica and stage; made when first asked for

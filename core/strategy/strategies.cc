@@ -17,6 +17,14 @@ namespace {
 constexpr std::array<std::string_view, 1> kNoAlias = {""};
 constexpr std::array<std::string_view, 4> kDdpAliases = {"all_reduce", "distributed_data_parallel",
                                                          "fsdp", "zero"};
+constexpr std::array<std::string_view, 2> kLayerAliases = {"layerwise", "model_parallel"};
+constexpr std::array<std::string_view, 2> kTensorAliases = {"megatron", "tp"};
+constexpr std::array<std::string_view, 3> kGpipeAliases = {"pipeline", "torchgpipe",
+                                                           "schedulegpipe"};
+constexpr std::array<std::string_view, 3> kOneFOneBAliases = {"one_f_one_b", "pipedream_flush",
+                                                              "schedule1f1b"};
+constexpr std::array<std::string_view, 3> kInterleavedAliases = {"interleaved1f1b", "interleaved",
+                                                                 "scheduleinterleaved1f1b"};
 
 constexpr std::array kStrategies = {
     Strategy{"single", kNoAlias, "one device", {.is_single = true}, build_single},
@@ -25,6 +33,43 @@ constexpr std::array kStrategies = {
              "replicas, gradients all-reduced in buckets beside backward",
              {.may_shard = true},
              build_ddp},
+    Strategy{"layer_model_parallel",
+             kLayerAliases,
+             "layers on different devices, one stage at a time",
+             {.has_stages = true, .may_shard = true},
+             build_layer_model_parallel},
+    Strategy{"tensor_parallel",
+             kTensorAliases,
+             "every layer divided among all devices, as in Megatron",
+             {.is_tensor = true, .may_shard = true},
+             build_tensor_parallel},
+    Strategy{"gpipe",
+             kGpipeAliases,
+             "stages filled with micro-batches, all forward and then all backward",
+             {.has_stages = true, .has_micro_batches = true, .may_shard = true},
+             build_gpipe},
+    Strategy{"1f1b",
+             kOneFOneBAliases,
+             "stages with one forward and one backward in turn",
+             {.has_stages = true,
+              .has_micro_batches = true,
+              .has_equal_layers = true,
+              .may_shard = true},
+             build_one_f_one_b},
+    Strategy{"interleaved_1f1b",
+             kInterleavedAliases,
+             "1f1b with several chunks of the model on each stage",
+             {.has_stages = true,
+              .has_micro_batches = true,
+              .has_virtual_stages = true,
+              .has_equal_layers = true,
+              .may_shard = true},
+             build_one_f_one_b},
+    Strategy{"pipedream",
+             kNoAlias,
+             "1f1b without flush: an update after every micro-batch, stale weights",
+             {.has_stages = true, .has_micro_batches = true},
+             build_pipedream},
 };
 
 std::string normal(std::string_view name) {
@@ -89,6 +134,8 @@ std::optional<CompiledJob> compile(const Job& job,
   }
   const std::int64_t count = options.steps > 0 ? options.steps : usual_steps(*layout);
   StepBuilder steps(job, model, topology, *layout, count, diagnostics);
+  steps.set_parts(
+      partition(job, model, topology, *layout, steps.work(), strategy->traits.has_equal_layers));
   strategy->build(steps);
   if (diagnostics.has_errors()) {
     return std::nullopt;
