@@ -5,12 +5,14 @@
 
 namespace twinrun::cli {
 
-std::vector<std::string> comma_separated(std::string_view list) {
+std::vector<std::string> comma_separated(std::string_view list) { return separated(list, ','); }
+
+std::vector<std::string> separated(std::string_view list, char separator) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', begin), list.size());
-    parts.emplace_back(list.substr(begin, comma - begin));
-    begin = comma + 1;
+    const std::size_t end = std::min(list.find(separator, begin), list.size());
+    parts.emplace_back(list.substr(begin, end - begin));
+    begin = end + 1;
   }
   return parts;
 }

@@ -27,6 +27,7 @@ enum ExitCode : int {
   kInvalidInput = 3,
   kCannotRun = 4,
   kCheckFailed = 5,
+  kPartial = 7,
 };
 
 // What a verb may know of the world around it: how to speak, where inputs come from. Results are

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/explain_job.h"
 #include "cli/verb.h"
 #include "core/base/diagnostic_codes.h"
 #include "core/base/did_you_mean.h"
@@ -63,7 +64,8 @@ Output explain_code(const std::string& code) {
   return output;
 }
 
-Output explain(const std::string& what) {
+Output explain(Context& context, const ExplainJobOptions& options) {
+  const std::string& what = options.job;
   if (what.empty()) {
     return list_codes();
   }
@@ -72,8 +74,7 @@ Output explain(const std::string& what) {
     return c == 'e' ? 'E' : c == 'w' ? 'W' : c;
   });
   if (!is_code(code)) {
-    throw UsageError("explain takes an error code such as E0203",
-                     "twinrun explain lists every code");
+    return explain_job(context, options);
   }
   return explain_code(code);
 }
@@ -81,13 +82,21 @@ Output explain(const std::string& what) {
 }  // namespace
 
 Run add_explain(CLI::App& app) {
-  const auto what = std::make_shared<std::string>();  // shared: the parser writes it, the run reads
+  const auto options = std::make_shared<ExplainJobOptions>();
   std::string words;
   for (const DiagnosticCode& row : diagnostic_codes()) {
     words += (words.empty() ? "" : "|") + std::string(row.code);
   }
-  app.add_option("CODE", *what, "an error or warning code; without it, the list")->type_name(words);
-  return [what](Context& /*context*/) { return explain(*what); };
+  app.add_option(
+         "what", options->job,
+         "a job file (- for standard input), or an error code; without it, the list of codes")
+      ->type_name(words);
+  app.add_option("--set", options->set, "a key of the job: training.local_batch_size=64")
+      ->type_name("PATH=VALUE");
+  app.add_option("--time-to-accuracy", options->time_to_accuracy,
+                 "steps to the target by batch: a table, or critical:steps=5000,batch=4000")
+      ->type_name("FILE|LAW");
+  return [options](Context& context) { return explain(context, *options); };
 }
 
 }  // namespace twinrun::cli

@@ -9,6 +9,7 @@
 
 #include "cli/model.h"
 #include "cli/model_input.h"
+#include "core/base/units.h"
 
 namespace twinrun::cli {
 namespace {

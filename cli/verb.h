@@ -51,6 +51,7 @@ Run add_model(CLI::App& app);
 Run add_plan(CLI::App& app);
 Run add_schema(CLI::App& app);
 Run add_simulate(CLI::App& app);
+Run add_sweep(CLI::App& app);
 Run add_topo(CLI::App& app);
 Run add_version(CLI::App& app);
 

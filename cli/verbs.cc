@@ -18,6 +18,11 @@ constexpr std::array kVerbs = {
          "twinrun simulate step.json --topology dgx-a100\n"
          "twinrun simulate step.json --topology dgx1-v100 --slow gpu3=1.5 --format json",
          add_simulate},
+    Verb{"sweep", "simulate a job for many values of its keys: which is best",
+         "twinrun sweep job.json --set training.local_batch_size=1,2,4,8,16,32\n"
+         "twinrun sweep job.json --set topology.nodes=1,2,4 --set training.dtype=fp32,fp16 --out "
+         "runs/s",
+         add_sweep},
     Verb{"topo", "machines and networks: the catalogue, paths, matrices, import",
          "twinrun topo list\n"
          "twinrun topo show dgx-a100\n"
@@ -45,7 +50,9 @@ constexpr std::array kVerbs = {
          "twinrun doctor\n"
          "twinrun doctor --format json",
          add_doctor},
-    Verb{"explain", "what an error code means and what to do",
+    Verb{"explain", "answers about a job: batch, server or ring, links, devices; or an error code",
+         "twinrun explain job.json\n"
+         "twinrun explain job.json --time-to-accuracy critical:steps=5000,batch=4000\n"
          "twinrun explain E0203\n"
          "twinrun explain              every code on one line",
          add_explain},

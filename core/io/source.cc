@@ -167,6 +167,8 @@ Source Source::of_argument(const std::string& argument) {
   return source;
 }
 
+std::string Source::text() const { return read_whole(name_, *open()); }
+
 Source Source::watched(OnRead on_read) const {
   Source copy = *this;
   copy.on_read_ = std::move(on_read);

@@ -36,6 +36,8 @@ class Source {
   [[nodiscard]] const std::string& name() const { return name_; }
   // Throws InputError (E0101) when the file is missing, a directory, or unreadable.
   [[nodiscard]] std::unique_ptr<ByteStream> open() const;
+  // All of it, for small files; up to 256 MiB.
+  [[nodiscard]] std::string text() const;
 
  private:
   [[nodiscard]] std::unique_ptr<ByteStream> open_unwatched() const;
