@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/did_you_mean.h"
+#include "core/strategy/server_sites.h"
 #include "core/topology/name_lookup.h"
 
 namespace twinrun {
@@ -63,8 +64,11 @@ class LayoutMaker {
 
   std::optional<Layout> make() {
     const std::size_t errors_before = diagnostics_.error_count();
-    layout_.devices =
-        ranks_of(topology_, job_.mapping.ranks, place("/mapping/ranks"), diagnostics_);
+    layout_.uses_servers = traits_.has_server || (job_.server.given && traits_.has_stages);
+    layout_.devices = ranks_of(
+        topology_,
+        layout_.uses_servers ? worker_candidates(job_, topology_) : topology_.compute_devices(),
+        job_.mapping.ranks, place("/mapping/ranks"), diagnostics_);
     if (layout_.devices.empty()) {
       return std::nullopt;
     }
@@ -399,7 +403,14 @@ std::vector<VertexId> ranks_of(const Topology& topology,
                                const std::string& list,
                                const Place& place,
                                Diagnostics& diagnostics) {
-  std::vector<VertexId> all = topology.compute_devices();
+  return ranks_of(topology, topology.compute_devices(), list, place, diagnostics);
+}
+
+std::vector<VertexId> ranks_of(const Topology& topology,
+                               std::vector<VertexId> all,
+                               const std::string& list,
+                               const Place& place,
+                               Diagnostics& diagnostics) {
   if (list == "all") {
     return all;
   }

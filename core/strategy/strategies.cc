@@ -25,6 +25,10 @@ constexpr std::array<std::string_view, 3> kOneFOneBAliases = {"one_f_one_b", "pi
                                                               "schedule1f1b"};
 constexpr std::array<std::string_view, 3> kInterleavedAliases = {"interleaved1f1b", "interleaved",
                                                                  "scheduleinterleaved1f1b"};
+constexpr std::array<std::string_view, 4> kServerAliases = {"ps", "kvstore", "server",
+                                                            "parameter_server_strategy"};
+constexpr std::array<std::string_view, 2> kHierarchicalPsAliases = {"hierarchical_parameter_server",
+                                                                    "two_level_ps"};
 
 constexpr std::array kStrategies = {
     Strategy{"single", kNoAlias, "one device", {.is_single = true}, build_single},
@@ -70,6 +74,16 @@ constexpr std::array kStrategies = {
              "1f1b without flush: an update after every micro-batch, stale weights",
              {.has_stages = true, .has_micro_batches = true},
              build_pipedream},
+    Strategy{"parameter_server",
+             kServerAliases,
+             "workers push gradients to servers and pull weights",
+             {.has_server = true},
+             build_parameter_server},
+    Strategy{"hierarchical_ps",
+             kHierarchicalPsAliases,
+             "the same, summed in each machine first",
+             {.has_server = true},
+             build_hierarchical_ps},
 };
 
 std::string normal(std::string_view name) {
@@ -98,8 +112,12 @@ const Strategy* strategy_of(const Job& job, const Topology& topology, Diagnostic
   return nullptr;
 }
 
-// Three steps show the first and a steady one; large plans are long enough with one.
-std::int64_t usual_steps(const Layout& layout) {
+// Three steps show the first and a steady one; large plans are long enough with one. Asynchronous
+// workers need some to drift apart.
+std::int64_t usual_steps(const Job& job, const Layout& layout) {
+  if (layout.uses_servers && job.server.mode != ServerMode::kSync) {
+    return layout.ranks() > 128 ? 5 : 10;
+  }
   return layout.ranks() * static_cast<std::size_t>(layout.micro_batches) > 512 ? 1 : 3;
 }
 
@@ -132,7 +150,12 @@ std::optional<CompiledJob> compile(const Job& job,
   if (!layout) {
     return std::nullopt;
   }
-  const std::int64_t count = options.steps > 0 ? options.steps : usual_steps(*layout);
+  if (job.server.given && !layout->uses_servers) {
+    diagnostics.warning("W0701", place_in(job, "/server"),
+                        fmt::format("{} has no servers: \"server\" has no effect", strategy->name),
+                        "\"strategy\": \"parameter_server\", or leave it out");
+  }
+  const std::int64_t count = options.steps > 0 ? options.steps : usual_steps(job, *layout);
   StepBuilder steps(job, model, topology, *layout, count, diagnostics);
   steps.set_parts(
       partition(job, model, topology, *layout, steps.work(), strategy->traits.has_equal_layers));
