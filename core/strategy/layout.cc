@@ -197,9 +197,32 @@ class LayoutMaker {
     }
   }
 
+  // As torch.chunk divides: parts of ceil(batch / replicas) until nothing is left, so that the last
+  // may be smaller, and some replicas may get none.
+  void uneven_batches(std::int64_t parts) {
+    const std::int64_t global = *job_.training.global_batch_size;
+    if (global % parts != 0) {
+      error("E0904", "/training/gradient_accumulation",
+            fmt::format("a global batch of {} cannot be divided into {} parts", global, parts),
+            fmt::format("{} parts", nearest_divisors(global, parts)));
+      return;
+    }
+    layout_.micro_batches = parts;
+    layout_.micro_batch = (global / parts + layout_.replicas - 1) / layout_.replicas;
+    layout_.local_batch = layout_.micro_batch * parts;
+    layout_.global_batch = global;
+    const auto devices = static_cast<std::int64_t>(layout_.devices.size());
+    layout_.replicas = (global / parts + layout_.micro_batch - 1) / layout_.micro_batch;
+    keep_needed(devices);
+  }
+
   void batches() {
     const Training& asked = job_.training;
     const std::int64_t accumulation = asked.gradient_accumulation.value_or(1);
+    if (traits_.has_uneven_batches && asked.global_batch_size && !asked.local_batch_size &&
+        !asked.micro_batch_size) {
+      return uneven_batches(accumulation);
+    }
     if (asked.global_batch_size && *asked.global_batch_size % layout_.replicas != 0) {
       error("E0904", "/training/global_batch_size",
             fmt::format("a global batch of {} cannot be divided among {} replicas",

@@ -23,6 +23,7 @@ struct StrategyTraits {
   bool is_tensor = false;         // tensor_parallel_degree: all devices unless said otherwise
   bool may_shard = false;         // ZeRO
   bool has_server = false;
+  bool has_uneven_batches = false;  // the last replica may have fewer samples than the others
 };
 
 // A job's dimensions on a topology, all known: ranks are (replica, stage, tensor) triples, numbered

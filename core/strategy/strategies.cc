@@ -29,6 +29,12 @@ constexpr std::array<std::string_view, 4> kServerAliases = {"ps", "kvstore", "se
                                                             "parameter_server_strategy"};
 constexpr std::array<std::string_view, 2> kHierarchicalPsAliases = {"hierarchical_parameter_server",
                                                                     "two_level_ps"};
+constexpr std::array<std::string_view, 4> kDataParallelAliases = {
+    "dp", "dataparallel", "nn.dataparallel", "torch.nn.dataparallel"};
+constexpr std::array<std::string_view, 3> kMirroredAliases = {"mirrored_strategy",
+                                                              "mirroredstrategy", "replicated"};
+constexpr std::array<std::string_view, 3> kMultiWorkerAliases = {
+    "multi_worker_mirrored_strategy", "multiworkermirroredstrategy", "collective_all_reduce"};
 
 constexpr std::array kStrategies = {
     Strategy{"single", kNoAlias, "one device", {.is_single = true}, build_single},
@@ -84,6 +90,21 @@ constexpr std::array kStrategies = {
              "the same, summed in each machine first",
              {.has_server = true},
              build_hierarchical_ps},
+    Strategy{"data_parallel",
+             kDataParallelAliases,
+             "one process: batch, model and gradients go through GPU 0",
+             {.has_uneven_batches = true},
+             build_data_parallel},
+    Strategy{"mirrored",
+             kMirroredAliases,
+             "one machine, all gradients summed after backward",
+             {},
+             build_mirrored},
+    Strategy{"multi_worker_mirrored",
+             kMultiWorkerAliases,
+             "the same over machines; the first writes checkpoints",
+             {},
+             build_multi_worker_mirrored},
 };
 
 std::string normal(std::string_view name) {
