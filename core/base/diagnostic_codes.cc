@@ -288,9 +288,6 @@ constexpr std::array kCodes = {
     DiagnosticCode{"E0922", "a strategy of one machine on several",
                    "nn.DataParallel is one process and MirroredStrategy one machine's: their ranks "
                    "share it. The message names the strategy for several machines."},
-    DiagnosticCode{"E0923", "a strategy without that dimension",
-                   "Every device has the whole model: it is neither cut into stages nor divided "
-                   "among devices."},
     DiagnosticCode{"W0201", "the GPU model is not known",
                    "Files written by hand often list GPUs only by their PCI class. Bandwidths are "
                    "right, but compute rate and memory are not known: name the model with --gpu."},

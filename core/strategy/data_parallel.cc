@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -215,13 +216,13 @@ class DataParallel {
     piece.name = model.layers.back().name;
     piece.parts = {work.forward};
     piece.taken = work.saved;
-    steps_.emit_pass(at(0), {piece}, micro_, {}, nullptr, false);
+    steps_.emit_pass(at(0), std::span(&piece, 1), micro_, {}, nullptr, false);
     piece.pass = Pass::kBackward;
     piece.parts = {work.backward_input.value_or(ComputeSpec{})};
     piece.taken = {};
     piece.given = work.saved;
     piece.passing = work.passing;
-    return steps_.emit_pass(at(0), {piece}, micro_, {}, nullptr, false);
+    return steps_.emit_pass(at(0), std::span(&piece, 1), micro_, {}, nullptr, false);
   }
 
   // The outputs of all replicas lie on GPU 0 until the gradient of the loss has been scattered.

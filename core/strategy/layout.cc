@@ -64,7 +64,7 @@ class LayoutMaker {
 
   std::optional<Layout> make() {
     const std::size_t errors_before = diagnostics_.error_count();
-    layout_.uses_servers = traits_.has_server || (job_.server.given && traits_.has_stages);
+    layout_.uses_servers = traits_.has_server || (job_.server.given && traits_.may_use_servers);
     layout_.devices = ranks_of(
         topology_,
         layout_.uses_servers ? worker_candidates(job_, topology_) : topology_.compute_devices(),

@@ -23,6 +23,7 @@ struct StrategyTraits {
   bool is_tensor = false;         // tensor_parallel_degree: all devices unless said otherwise
   bool may_shard = false;         // ZeRO
   bool has_server = false;
+  bool may_use_servers = false;     // where the job has a "server" block
   bool has_uneven_batches = false;  // the last replica may have fewer samples than the others
 };
 

@@ -36,7 +36,7 @@ bool needs_whole_models(StepBuilder& steps, std::string_view strategy) {
     return true;
   }
   steps.diagnostics().error(
-      "E0923", place_in(steps.job(), fmt::format("/parallelism/{}", field)),
+      "E0909", place_in(steps.job(), fmt::format("/parallelism/{}", field)),
       fmt::format("{} has the whole model on every device", strategy),
       fmt::format("\"{}\": 1, or another strategy (ddp takes all degrees)", field));
   return false;

@@ -180,7 +180,7 @@ TEST(DataParallel, SeveralMachinesOrStagesNameWhatWouldDo) {
   Job job = example_job("nn.DataParallel", 4);
   job.parallelism.tensor_parallel_degree = 2;
   EXPECT_THAT(complaints_about(job, "gpt2", "dgx1-v100"),
-              HasSubstr("E0923 /parallelism/tensor_parallel_degree"));
+              HasSubstr("E0909 /parallelism/tensor_parallel_degree"));
 }
 
 }  // namespace

@@ -358,6 +358,50 @@ TEST(ParameterServer, TensorParallelWorkersHaveServersToo) {
   EXPECT_GT(example.simulate().trace.makespan, Time{});
 }
 
+// Two pipelines of four stages: every stage exchanges its own part with the servers.
+TEST(ParameterServer, ReplicasOfAPipelineUseServersWhereTheJobHasThem) {
+  Job job = server_job(ServerSite::kCpu, 2);
+  for (const std::string strategy : {"gpipe", "1f1b", "interleaved_1f1b", "layer_model_parallel"}) {
+    job.parallelism.strategy = strategy;
+    job.parallelism.pipeline_parallel_degree = 4;
+    job.training.local_batch_size = 16;
+    SCOPED_TRACE(strategy);
+    const Example example = compile_example(job, "resnet50", "dgx1-v100", 2);
+    double pushed = 0;
+    for (std::size_t i = 0; i < example.plan().size(); ++i) {
+      const auto op = id_at<OpId>(i);
+      const bool is_push = example.plan().id(op).starts_with("step0/push/");
+      pushed += is_push ? static_cast<double>(example.plan().message(op).bytes.count) : 0;
+      EXPECT_NE(example.plan().kind(op), OpKind::kCollective);
+    }
+    EXPECT_DOUBLE_EQ(pushed, 2 * kResNet);
+    EXPECT_GT(example.simulate().trace.makespan, Time{});
+  }
+}
+
+TEST(ParameterServer, AServerBlockWithoutEffectIsWarnedAbout) {
+  Job job = server_job(ServerSite::kCpu, 1);
+  job.parallelism.strategy = "ddp";
+  Diagnostics diagnostics;
+  compile(job, *catalogue_model("alexnet", 0), example_topology("dgx1-v100"), {}, diagnostics);
+  EXPECT_THAT(all_messages(diagnostics), HasSubstr("W0701 /server: ddp has no servers"));
+}
+
+// ---- the textbook's models: compute over communication, on the same topology and batch
+
+TEST(ParameterServer, InceptionComputesMostForWhatItCommunicatesAndAlexNetLeast) {
+  std::vector<double> ratios;
+  for (const std::string model : {"inception-v3", "resnet50", "alexnet"}) {
+    const Example example = compile_example(server_job(ServerSite::kCpu, 1), model, "pcie-8gpu");
+    sim::SimulationOptions options;
+    options.has_communication = false;
+    const double t1 = to_seconds(example.simulate(options).trace.makespan);
+    ratios.push_back(t1 / seconds_with_free_compute(example));
+  }
+  EXPECT_GT(ratios[0], ratios[1]);
+  EXPECT_GT(ratios[1], ratios[2]);
+}
+
 TEST(ParameterServer, NoMachineLeftForAServerNamesWhatWouldDo) {
   const std::string said =
       complaints_about(server_job(ServerSite::kHosts, 1, false), "resnet50", "dgx1-v100");
