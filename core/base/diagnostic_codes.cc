@@ -279,6 +279,15 @@ constexpr std::array kCodes = {
         "ep may stand between."},
     DiagnosticCode{"E0909", "a strategy cannot do that",
                    "The strategy has no such dimension; the message names one that has."},
+    DiagnosticCode{"E0920", "no place for a parameter server",
+                   "\"gpu0\" needs a rank, \"cpu\" a CPU in the machines with ranks, \"hosts\" "
+                   "machines with the role server, or (colocated) the CPUs of those with ranks, or "
+                   "machines without ranks."},
+    DiagnosticCode{"E0921", "servers that cannot be",
+                   "There is one server at least, and \"staleness\" is a number of steps."},
+    DiagnosticCode{"E0922", "a strategy of one machine on several",
+                   "nn.DataParallel is one process and MirroredStrategy one machine's: their ranks "
+                   "share it. The message names the strategy for several machines."},
     DiagnosticCode{"W0201", "the GPU model is not known",
                    "Files written by hand often list GPUs only by their PCI class. Bandwidths are "
                    "right, but compute rate and memory are not known: name the model with --gpu."},

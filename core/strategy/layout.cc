@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/did_you_mean.h"
+#include "core/strategy/server_sites.h"
 #include "core/topology/name_lookup.h"
 
 namespace twinrun {
@@ -63,8 +64,11 @@ class LayoutMaker {
 
   std::optional<Layout> make() {
     const std::size_t errors_before = diagnostics_.error_count();
-    layout_.devices =
-        ranks_of(topology_, job_.mapping.ranks, place("/mapping/ranks"), diagnostics_);
+    layout_.uses_servers = traits_.has_server || (job_.server.given && traits_.may_use_servers);
+    layout_.devices = ranks_of(
+        topology_,
+        layout_.uses_servers ? worker_candidates(job_, topology_) : topology_.compute_devices(),
+        job_.mapping.ranks, place("/mapping/ranks"), diagnostics_);
     if (layout_.devices.empty()) {
       return std::nullopt;
     }
@@ -193,9 +197,32 @@ class LayoutMaker {
     }
   }
 
+  // As torch.chunk divides: parts of ceil(batch / replicas) until nothing is left, so that the last
+  // may be smaller, and some replicas may get none.
+  void uneven_batches(std::int64_t parts) {
+    const std::int64_t global = *job_.training.global_batch_size;
+    if (global % parts != 0) {
+      error("E0904", "/training/gradient_accumulation",
+            fmt::format("a global batch of {} cannot be divided into {} parts", global, parts),
+            fmt::format("{} parts", nearest_divisors(global, parts)));
+      return;
+    }
+    layout_.micro_batches = parts;
+    layout_.micro_batch = (global / parts + layout_.replicas - 1) / layout_.replicas;
+    layout_.local_batch = layout_.micro_batch * parts;
+    layout_.global_batch = global;
+    const auto devices = static_cast<std::int64_t>(layout_.devices.size());
+    layout_.replicas = (global / parts + layout_.micro_batch - 1) / layout_.micro_batch;
+    keep_needed(devices);
+  }
+
   void batches() {
     const Training& asked = job_.training;
     const std::int64_t accumulation = asked.gradient_accumulation.value_or(1);
+    if (traits_.has_uneven_batches && asked.global_batch_size && !asked.local_batch_size &&
+        !asked.micro_batch_size) {
+      return uneven_batches(accumulation);
+    }
     if (asked.global_batch_size && *asked.global_batch_size % layout_.replicas != 0) {
       error("E0904", "/training/global_batch_size",
             fmt::format("a global batch of {} cannot be divided among {} replicas",
@@ -399,7 +426,14 @@ std::vector<VertexId> ranks_of(const Topology& topology,
                                const std::string& list,
                                const Place& place,
                                Diagnostics& diagnostics) {
-  std::vector<VertexId> all = topology.compute_devices();
+  return ranks_of(topology, topology.compute_devices(), list, place, diagnostics);
+}
+
+std::vector<VertexId> ranks_of(const Topology& topology,
+                               std::vector<VertexId> all,
+                               const std::string& list,
+                               const Place& place,
+                               Diagnostics& diagnostics) {
   if (list == "all") {
     return all;
   }

@@ -23,6 +23,8 @@ struct StrategyTraits {
   bool is_tensor = false;         // tensor_parallel_degree: all devices unless said otherwise
   bool may_shard = false;         // ZeRO
   bool has_server = false;
+  bool may_use_servers = false;     // where the job has a "server" block
+  bool has_uneven_batches = false;  // the last replica may have fewer samples than the others
 };
 
 // A job's dimensions on a topology, all known: ranks are (replica, stage, tensor) triples, numbered
@@ -42,6 +44,7 @@ struct Layout {
   std::int64_t tensor_stride = 1;
   std::int64_t replica_stride = 1;
   std::int64_t stage_stride = 1;
+  bool uses_servers = false;  // replicas come to the same weights through parameter servers
 
   [[nodiscard]] std::size_t ranks() const { return devices.size(); }
   [[nodiscard]] std::size_t rank(std::int64_t replica,
@@ -53,8 +56,14 @@ struct Layout {
 };
 
 // The devices a list such as "all", "4" or "node0/gpu1,node1/gpu0" names; complains about names
-// that are not there.
+// that are not there. "all" and numbers choose among the candidates: the topology's devices unless
+// said otherwise.
 std::vector<VertexId> ranks_of(const Topology& topology,
+                               const std::string& list,
+                               const Place& place,
+                               Diagnostics& diagnostics);
+std::vector<VertexId> ranks_of(const Topology& topology,
+                               std::vector<VertexId> candidates,
                                const std::string& list,
                                const Place& place,
                                Diagnostics& diagnostics);

@@ -7,8 +7,8 @@
 
 namespace twinrun {
 
-// How the replicas of a job come to the same weights: sharded state when it says so, else
-// all-reduce in buckets.
+// How the replicas of a job come to the same weights: servers or sharded state when it says so,
+// else all-reduce in buckets.
 std::unique_ptr<GradientSync> make_replica_sync(StepBuilder& steps);
 
 }  // namespace twinrun

@@ -191,7 +191,7 @@ void StepBuilder::hold(std::size_t rank, MemoryPart part, Bytes bytes) {
 
 // What a rank holds from the first moment to the last (Rajbhandari et al., arXiv:1910.02054): stage
 // 1 shards the optimizer's state, 2 the gradients as well, 3 the weights too.
-void StepBuilder::hold_state(std::size_t rank) {
+void StepBuilder::hold_state(std::size_t rank, bool updates) {
   const RankStep where = at(rank, 0);
   const std::int64_t count = parameters_on(where);
   const StateBytes state = state_bytes(job_.training.dtype, job_.training.optimizer);
@@ -203,14 +203,16 @@ void StepBuilder::hold_state(std::size_t rank) {
   };
   hold(rank, MemoryPart::kParameters, part_of_state(state.weight, 3));
   hold(rank, MemoryPart::kGradients, part_of_state(state.gradient, 2));
-  hold(rank, MemoryPart::kOptimizer, part_of_state(state.optimizer, 1));
+  if (updates) {
+    hold(rank, MemoryPart::kOptimizer, part_of_state(state.optimizer, 1));
+  }
   hold(rank, MemoryPart::kBuffers, {buffers_on(where) * 4});
 }
 
 void StepBuilder::run(const Schedule& schedule, GradientSync& sync) {
   prepare_chunks();
   for (std::size_t rank = 0; rank < layout_.ranks(); ++rank) {
-    hold_state(rank);
+    hold_state(rank, sync.updates_on_ranks());
   }
   for (std::size_t rank = 0; rank < layout_.ranks(); ++rank) {
     emit_rank(rank, schedule, sync);

@@ -108,7 +108,7 @@ class StepBuilder {
   OpId add_tensor_collective(const RankStep& at,
                              const TensorCollective& what,
                              const std::string& id);
-  void hold_state(std::size_t rank);
+  void hold_state(std::size_t rank, bool updates);
   [[nodiscard]] bool should_merge() const;
   [[nodiscard]] Time time_of(const Piece& piece, std::size_t rank);
   [[nodiscard]] std::string micro_text(std::int64_t micro) const;

@@ -25,6 +25,16 @@ constexpr std::array<std::string_view, 3> kOneFOneBAliases = {"one_f_one_b", "pi
                                                               "schedule1f1b"};
 constexpr std::array<std::string_view, 3> kInterleavedAliases = {"interleaved1f1b", "interleaved",
                                                                  "scheduleinterleaved1f1b"};
+constexpr std::array<std::string_view, 4> kServerAliases = {"ps", "kvstore", "server",
+                                                            "parameter_server_strategy"};
+constexpr std::array<std::string_view, 2> kHierarchicalPsAliases = {"hierarchical_parameter_server",
+                                                                    "two_level_ps"};
+constexpr std::array<std::string_view, 4> kDataParallelAliases = {
+    "dp", "dataparallel", "nn.dataparallel", "torch.nn.dataparallel"};
+constexpr std::array<std::string_view, 3> kMirroredAliases = {"mirrored_strategy",
+                                                              "mirroredstrategy", "replicated"};
+constexpr std::array<std::string_view, 3> kMultiWorkerAliases = {
+    "multi_worker_mirrored_strategy", "multiworkermirroredstrategy", "collective_all_reduce"};
 
 constexpr std::array kStrategies = {
     Strategy{"single", kNoAlias, "one device", {.is_single = true}, build_single},
@@ -36,25 +46,27 @@ constexpr std::array kStrategies = {
     Strategy{"layer_model_parallel",
              kLayerAliases,
              "layers on different devices, one stage at a time",
-             {.has_stages = true, .may_shard = true},
+             {.has_stages = true, .may_shard = true, .may_use_servers = true},
              build_layer_model_parallel},
     Strategy{"tensor_parallel",
              kTensorAliases,
              "every layer divided among all devices, as in Megatron",
              {.is_tensor = true, .may_shard = true},
              build_tensor_parallel},
-    Strategy{"gpipe",
-             kGpipeAliases,
-             "stages filled with micro-batches, all forward and then all backward",
-             {.has_stages = true, .has_micro_batches = true, .may_shard = true},
-             build_gpipe},
+    Strategy{
+        "gpipe",
+        kGpipeAliases,
+        "stages filled with micro-batches, all forward and then all backward",
+        {.has_stages = true, .has_micro_batches = true, .may_shard = true, .may_use_servers = true},
+        build_gpipe},
     Strategy{"1f1b",
              kOneFOneBAliases,
              "stages with one forward and one backward in turn",
              {.has_stages = true,
               .has_micro_batches = true,
               .has_equal_layers = true,
-              .may_shard = true},
+              .may_shard = true,
+              .may_use_servers = true},
              build_one_f_one_b},
     Strategy{"interleaved_1f1b",
              kInterleavedAliases,
@@ -63,13 +75,39 @@ constexpr std::array kStrategies = {
               .has_micro_batches = true,
               .has_virtual_stages = true,
               .has_equal_layers = true,
-              .may_shard = true},
+              .may_shard = true,
+              .may_use_servers = true},
              build_one_f_one_b},
     Strategy{"pipedream",
              kNoAlias,
              "1f1b without flush: an update after every micro-batch, stale weights",
              {.has_stages = true, .has_micro_batches = true},
              build_pipedream},
+    Strategy{"parameter_server",
+             kServerAliases,
+             "workers push gradients to servers and pull weights",
+             {.has_server = true},
+             build_parameter_server},
+    Strategy{"hierarchical_ps",
+             kHierarchicalPsAliases,
+             "the same, summed in each machine first",
+             {.has_server = true},
+             build_hierarchical_ps},
+    Strategy{"data_parallel",
+             kDataParallelAliases,
+             "one process: batch, model and gradients go through GPU 0",
+             {.has_uneven_batches = true},
+             build_data_parallel},
+    Strategy{"mirrored",
+             kMirroredAliases,
+             "one machine, all gradients summed after backward",
+             {},
+             build_mirrored},
+    Strategy{"multi_worker_mirrored",
+             kMultiWorkerAliases,
+             "the same over machines; the first writes checkpoints",
+             {},
+             build_multi_worker_mirrored},
 };
 
 std::string normal(std::string_view name) {
@@ -98,8 +136,12 @@ const Strategy* strategy_of(const Job& job, const Topology& topology, Diagnostic
   return nullptr;
 }
 
-// Three steps show the first and a steady one; large plans are long enough with one.
-std::int64_t usual_steps(const Layout& layout) {
+// Three steps show the first and a steady one; large plans are long enough with one. Asynchronous
+// workers need some to drift apart.
+std::int64_t usual_steps(const Job& job, const Layout& layout) {
+  if (layout.uses_servers && job.server.mode != ServerMode::kSync) {
+    return layout.ranks() > 128 ? 5 : 10;
+  }
   return layout.ranks() * static_cast<std::size_t>(layout.micro_batches) > 512 ? 1 : 3;
 }
 
@@ -132,7 +174,12 @@ std::optional<CompiledJob> compile(const Job& job,
   if (!layout) {
     return std::nullopt;
   }
-  const std::int64_t count = options.steps > 0 ? options.steps : usual_steps(*layout);
+  if (job.server.given && !layout->uses_servers) {
+    diagnostics.warning("W0701", place_in(job, "/server"),
+                        fmt::format("{} has no servers: \"server\" has no effect", strategy->name),
+                        "\"strategy\": \"parameter_server\", or leave it out");
+  }
+  const std::int64_t count = options.steps > 0 ? options.steps : usual_steps(job, *layout);
   StepBuilder steps(job, model, topology, *layout, count, diagnostics);
   steps.set_parts(
       partition(job, model, topology, *layout, steps.work(), strategy->traits.has_equal_layers));

@@ -1,0 +1,263 @@
+#include <algorithm>
+#include <map>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "core/model/ddp_buckets.h"
+#include "core/strategy/detail/builders.h"
+#include "core/strategy/detail/strategy_limits.h"
+#include "core/strategy/optimizer_state.h"
+#include "core/strategy/step_builder.h"
+
+// PyTorch's nn.DataParallel: one process drives all GPUs of a machine. In every iteration GPU 0
+// scatters the batch, broadcasts the model, gathers the outputs, computes the loss, scatters its
+// gradient, and takes the sum of all gradients; only it updates:
+//
+//   python  launch 0 | launch 1 | …                          one thread: replicas in turn (GIL)
+//   gpu0    scatter  broadcast  F  gather  loss  scatter  B  reduce  update
+//   gpu1    recv     broadcast  F  send          recv     B  reduce
+//
+// Everything is on the GPUs' own streams, so nothing runs beside compute: the backward of the
+// broadcast, which sums the gradients, is one node of the graph and waits for all of them.
+
+namespace twinrun {
+namespace {
+
+constexpr std::int64_t kCoalesced = std::int64_t{10} << 20;  // bytes that broadcast and reduce join
+
+// The module: the model up to its loss, which is outside of it.
+Model without_loss(const Model& model) {
+  Model body = model;
+  if (body.layers.empty() || body.layers.back().kind != LayerKind::kLoss) {
+    return body;
+  }
+  body.layers.pop_back();
+  if (--body.blocks.back().layer_count == 0) {
+    body.blocks.pop_back();
+  }
+  if (!body.layers.empty()) {
+    body.blocks.back().boundary = body.layers.back().outputs;
+  }
+  return body;
+}
+
+class DataParallel {
+ public:
+  explicit DataParallel(StepBuilder& steps)
+      : steps_(steps),
+        body_(without_loss(steps.model())),
+        has_loss_(body_.layers.size() < steps.model().layers.size()),
+        replicas_(static_cast<std::size_t>(steps.layout().replicas)),
+        element_(stored_bytes(steps.job().training.dtype)) {
+    split_batch();
+    coalesce();
+    const VertexId host = steps.host_of(steps.layout().devices.front());
+    python_ = steps.plan().stream(
+        host == no_id<VertexId>() ? steps.device(0) : steps.device_at(host), "python");
+  }
+
+  void emit() {
+    hold_state();
+    for (std::int64_t step = 0; step < steps_.steps(); ++step) {
+      for (std::int64_t micro = 0; micro < steps_.layout().micro_batches; ++micro) {
+        step_ = step;
+        micro_ = steps_.layout().micro_batches > 1 ? fmt::format("/mb{}", micro) : std::string();
+        iteration();
+      }
+      updated_ = steps_.add_update(at(0), parameters(), {});
+    }
+  }
+
+ private:
+  [[nodiscard]] RankStep at(std::size_t rank) const { return steps_.at(rank, step_); }
+  [[nodiscard]] std::int64_t parameters() const { return steps_.parameters_on(steps_.at(0, 0)); }
+  [[nodiscard]] StreamId stream(std::size_t rank) { return steps_.stream(rank, "compute"); }
+  [[nodiscard]] std::string id(std::string_view what, std::size_t rank) const {
+    return steps_.id(at(rank), fmt::format("{}{}", what, micro_));
+  }
+
+  // torch.chunk: all parts as large as the first but the last.
+  void split_batch() {
+    const Layout& layout = steps_.layout();
+    std::int64_t rest = layout.global_batch / layout.micro_batches;
+    batch_ = rest;
+    for (std::size_t rank = 0; rank < replicas_; ++rank) {
+      samples_.push_back(std::min(rest, layout.micro_batch));
+      rest -= samples_.back();
+    }
+    for (const std::int64_t samples : samples_) {
+      if (passes_.find(samples) == passes_.end()) {
+        passes_[samples] = pieces_for(samples);
+      }
+    }
+  }
+
+  [[nodiscard]] ChunkPieces pieces_for(std::int64_t samples) const {
+    const Training& training = steps_.job().training;
+    const std::vector<LayerWork> work = layer_work(body_, {samples, training.dtype, 1, false});
+    return chunk_pieces(body_, work, 0, body_.blocks.size(),
+                        {training.recompute, false, false, training.dtype, samples});
+  }
+
+  // Tensors in the order of registration, joined until 10 MiB are reached. (The rule of DDP's
+  // buckets, which takes them from the last to the first.)
+  void coalesce() {
+    std::vector<std::int64_t> tensors = tensors_of(steps_.model());
+    std::reverse(tensors.begin(), tensors.end());
+    for (const std::int64_t elements :
+         ddp_buckets(tensors, {{kCoalesced}, {kCoalesced}, element_})) {
+      chunks_.push_back({elements * element_});
+    }
+  }
+
+  void hold_state() {
+    const Training& training = steps_.job().training;
+    const StateBytes state = state_bytes(training.dtype, training.optimizer);
+    Bytes largest{};
+    for (const Bytes chunk : chunks_) {
+      largest = std::max(largest, chunk);
+    }
+    for (std::size_t rank = 0; rank < replicas_; ++rank) {
+      // GPU 0 has the sum of all gradients beside those of its own replica.
+      const std::int64_t gradients = rank == 0 && replicas_ > 1 ? 2 : 1;
+      steps_.hold(rank, MemoryPart::kParameters, {parameters() * state.weight});
+      steps_.hold(rank, MemoryPart::kGradients, {gradients * parameters() * state.gradient});
+      steps_.hold(rank, MemoryPart::kBuffers,
+                  {steps_.buffers_on(steps_.at(0, 0)) * 4 + (replicas_ > 1 ? largest.count : 0)});
+    }
+    steps_.hold(0, MemoryPart::kOptimizer, {parameters() * state.optimizer});
+  }
+
+  void iteration() {
+    exchange("scatter", true, body_.inputs);
+    replicate();
+    for (std::size_t rank = 0; rank < replicas_; ++rank) {
+      const ChunkPieces& pieces = passes_.at(samples_[rank]);
+      const OpId launched = launch(rank, pieces.forward.size());
+      steps_.emit_pass(at(rank), pieces.forward, micro_, {launched}, nullptr, false);
+    }
+    const std::int64_t outputs = body_.layers.empty() ? 0 : body_.layers.back().outputs;
+    const OpId first_output = exchange("gather", false, outputs);
+    const OpId loss = emit_loss();
+    const OpId last_gradient = exchange("scatter-gradient", true, outputs);
+    hold_outputs(first_output, last_gradient == no_id<OpId>() ? loss : last_gradient, outputs);
+    for (std::size_t rank = 0; rank < replicas_; ++rank) {
+      steps_.emit_pass(at(rank), passes_.at(samples_[rank]).backward, micro_, {}, nullptr, false);
+    }
+    reduce();
+  }
+
+  // Between GPU 0 and each of the others, one after the other. GPU 0's first or last op.
+  OpId exchange(std::string_view what, bool from_first, std::int64_t elements) {
+    OpId end = no_id<OpId>();
+    for (std::size_t rank = 1; rank < replicas_; ++rank) {
+      const Bytes bytes{samples_[rank] * elements * element_};
+      const std::string name = fmt::format("{}/rank{}", what, rank);
+      const std::size_t from = from_first ? 0 : rank;
+      const std::size_t to = from_first ? rank : 0;
+      const OpId sent =
+          steps_.plan().add_send(id(name, from), stream(from), {steps_.device(to), bytes, 0});
+      const OpId received =
+          steps_.plan().add_recv(id(name, to), stream(to), {steps_.device(from), bytes, 0});
+      end = from_first ? sent : (rank == 1 ? received : end);
+    }
+    return end;
+  }
+
+  void replicate() {
+    for (std::size_t i = 0; i < chunks_.size(); ++i) {
+      collective(CollectiveKind::kBroadcast, fmt::format("broadcast/chunk{}", i), chunks_[i]);
+    }
+    const std::int64_t buffers = steps_.buffers_on(steps_.at(0, 0));
+    if (buffers > 0) {
+      collective(CollectiveKind::kBroadcast, "broadcast/buffers", {buffers * 4});
+    }
+  }
+
+  void reduce() {
+    for (std::size_t i = 0; i < chunks_.size(); ++i) {
+      collective(CollectiveKind::kReduce, fmt::format("reduce/chunk{}", i), chunks_[i]);
+    }
+  }
+
+  void collective(CollectiveKind kind, const std::string& what, Bytes bytes) {
+    for (std::size_t rank = 0; replicas_ > 1 && rank < replicas_; ++rank) {
+      steps_.plan().add_collective(id(what, rank), stream(rank),
+                                   {.kind = kind,
+                                    .group = steps_.replica_group(at(0)),
+                                    .bytes = bytes,
+                                    .dtype = steps_.job().training.dtype,
+                                    .root = steps_.device(0)});
+    }
+  }
+
+  // The interpreter's lock lets one replica launch its layers at a time; the loop comes here when
+  // the last update is done, as it reads the loss. Backward is launched without the interpreter.
+  OpId launch(std::size_t rank, std::size_t layers) {
+    const OpId op = steps_.plan().add_host(
+        id("launch", rank), python_,
+        Time{steps_.job().host.launch.ps * static_cast<std::int64_t>(layers)});
+    if (updated_ != no_id<OpId>()) {
+      steps_.plan().depend(op, updated_);
+    }
+    return op;
+  }
+
+  // On the whole batch. Its last op, if there is a loss.
+  OpId emit_loss() {
+    if (!has_loss_) {
+      return no_id<OpId>();
+    }
+    const Model& model = steps_.model();
+    const Training& training = steps_.job().training;
+    const LayerWork work = layer_work(model, {batch_, training.dtype, 1, false}).back();
+    Piece piece;
+    piece.name = model.layers.back().name;
+    piece.parts = {work.forward};
+    piece.taken = work.saved;
+    steps_.emit_pass(at(0), std::span(&piece, 1), micro_, {}, nullptr, false);
+    piece.pass = Pass::kBackward;
+    piece.parts = {work.backward_input.value_or(ComputeSpec{})};
+    piece.taken = {};
+    piece.given = work.saved;
+    piece.passing = work.passing;
+    return steps_.emit_pass(at(0), std::span(&piece, 1), micro_, {}, nullptr, false);
+  }
+
+  // The outputs of all replicas lie on GPU 0 until the gradient of the loss has been scattered.
+  void hold_outputs(OpId first, OpId last, std::int64_t outputs) {
+    const Bytes bytes{batch_ * outputs * element_};
+    if (first == no_id<OpId>() || last == no_id<OpId>()) {
+      return;
+    }
+    steps_.plan().add_memory_effect(first, {MemoryPart::kActivations, bytes, MemoryWhen::kStart});
+    steps_.plan().add_memory_effect(last,
+                                    {MemoryPart::kActivations, {-bytes.count}, MemoryWhen::kEnd});
+  }
+
+  StepBuilder& steps_;
+  Model body_;
+  bool has_loss_;
+  std::size_t replicas_;
+  std::int64_t element_;
+  std::int64_t batch_ = 0;                      // samples of an iteration, over all replicas
+  std::vector<std::int64_t> samples_;           // … by rank
+  std::map<std::int64_t, ChunkPieces> passes_;  // by samples
+  std::vector<Bytes> chunks_;
+  StreamId python_{};
+  OpId updated_ = no_id<OpId>();
+  std::int64_t step_ = 0;
+  std::string micro_;
+};
+
+}  // namespace
+
+void build_data_parallel(StepBuilder& steps) {
+  if (needs_one_machine(steps, "data_parallel", "ddp") &&
+      needs_whole_models(steps, "data_parallel")) {
+    DataParallel(steps).emit();
+  }
+}
+
+}  // namespace twinrun

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/strategy/detail/server_traffic.h"
+#include "core/strategy/step_builder.h"
+
+namespace twinrun {
+
+// The ops of servers, and of machines that sum for their ranks, once those of the ranks are there.
+class ServerSide {
+ public:
+  ServerSide(StepBuilder& steps, ServerTraffic& traffic);
+  void emit();
+
+ private:
+  // One transfer of one step.
+  struct Exchange {
+    std::int64_t step = 0;
+    std::size_t family = 0;
+    std::size_t number = 0;  // of the transfer
+    const ShardTransfer* transfer = nullptr;
+    const ServerFamily* of = nullptr;
+    std::string name;
+  };
+  using Ops = std::vector<OpId>;
+
+  void hold_state();
+  void hold(DeviceId device, const std::string& label, MemoryPart part, Bytes bytes);
+  [[nodiscard]] Exchange exchange(std::int64_t step, std::size_t family, std::size_t number) const;
+
+  void answer(const Exchange& what);
+  [[nodiscard]] Ops current_weights(const Exchange& what, std::size_t party) const;
+  void answer_machine(const Exchange& what, const ServerParty& party, const Ops& after);
+  void hand_to_rank(const Exchange& what,
+                    DeviceId from,
+                    const std::string& from_label,
+                    std::int64_t replica,
+                    const Ops& after);
+
+  void collect(const Exchange& what);
+  Ops arrive_from_rank(const Exchange& what,
+                       DeviceId at,
+                       const std::string& at_label,
+                       std::int64_t replica);
+  Ops sum_in_machine(const Exchange& what, const ServerParty& party);
+  void update_once(const Exchange& what, const std::vector<Ops>& arrivals);
+  void update_each(const Exchange& what, const std::vector<Ops>& arrivals);
+  OpId add_sum(const Exchange& what,
+               DeviceId device,
+               const std::string& at_label,
+               const std::string& from,
+               const Ops& after);
+  OpId add_update(const Exchange& what, const std::string& from, const Ops& after);
+
+  [[nodiscard]] StreamId stream(DeviceId device,
+                                const Exchange& what,
+                                std::string_view use,
+                                std::string_view with);
+  [[nodiscard]] DeviceId server_of(const Exchange& what) const {
+    return traffic_.server(what.transfer->server);
+  }
+  void depend(OpId op, const Ops& on);
+
+  StepBuilder& steps_;
+  ServerTraffic& traffic_;
+  // By family and transfer: the ops after which the weights of the next step are there; one, or one
+  // for each party.
+  std::vector<std::vector<Ops>> updates_;
+  std::vector<std::vector<Ops>> clocks_;  // … when all parties' are, by step; bounded only
+};
+
+}  // namespace twinrun
