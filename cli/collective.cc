@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,7 +13,7 @@
 #include "cli/rank_list.h"
 #include "cli/topology_input.h"
 #include "cli/verb.h"
-#include "core/collective/algorithms.h"
+#include "core/io/algorithm_words.h"
 #include "core/plan/plan_builder.h"
 #include "sim/simulate.h"
 
@@ -59,16 +58,6 @@ struct Choice {
   [[nodiscard]] bool is_send_recv() const { return collective == kSendRecv; }
   [[nodiscard]] CollectiveKind kind() const { return static_cast<CollectiveKind>(collective); }
 };
-
-// Ours, and those that only NCCL has.
-std::vector<std::string_view> algorithm_words() {
-  std::vector<std::string_view> words = {"auto"};
-  const std::span<const CollectiveAlgorithm> ours = collective_algorithms();
-  std::transform(ours.begin(), ours.end(), std::back_inserter(words),
-                 [](const CollectiveAlgorithm& algorithm) { return algorithm.name; });
-  words.insert(words.end(), {"nvls", "nvlstree", "pat", "collnetdirect", "collnetchain"});
-  return words;
-}
 
 // One collective over the ranks; for send_recv each rank copies to the next one, or the first of
 // two to the second.
@@ -184,9 +173,9 @@ Choice check_options(const CollectiveOptions& options) {
   choice.fidelity =
       static_cast<sim::Fidelity>(check_word("fidelity", options.fidelity, sim::kFidelityWords));
   choice.dtype = static_cast<Dtype>(check_word("type", options.dtype, kDtypeNames));
-  std::string dashed = options.algorithm;
-  std::replace(dashed.begin(), dashed.end(), '_', '-');
-  check_word("algorithm", dashed, algorithm_words());
+  if (!is_algorithm_word(options.algorithm)) {
+    check_word("algorithm", options.algorithm, algorithm_words());
+  }
   return choice;
 }
 

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/base/did_you_mean.h"
+#include "core/io/algorithm_words.h"
 #include "core/io/save_topology.h"
 
 namespace twinrun {
@@ -130,6 +133,19 @@ constexpr JobKey word(std::string_view block, std::string_view name) {
   return {block, name, read, write};
 }
 
+void read_algorithm(JsonObject& object, std::string_view key, Job& job) {
+  const std::optional<std::string> word = object.string(key);
+  if (word && !is_algorithm_word(*word)) {
+    const std::vector<std::string_view> words = algorithm_words();
+    object.diagnostics().error(
+        "E0204", object.place_of(key),
+        fmt::format("{} is not a known \"{}\"", quoted_for_people(*word), key),
+        did_you_mean(*word, std::vector<std::string>(words.begin(), words.end())));
+  } else if (word) {
+    job.parallelism.all_reduce_algorithm = *word;
+  }
+}
+
 void read_shard_degree(JsonObject& object, std::string_view key, Job& job) {
   const auto value = object.integer(key, -1, kMostDevices);
   if (value == 0) {
@@ -240,8 +256,8 @@ constexpr JobKey kKeys[] = {
     whole<&Job::parallelism, &Parallelism::virtual_stages, 1, kMostDevices>("parallelism",
                                                                             "virtual_stages"),
     {"parallelism", "balance", read_balance, write_plain<&Job::parallelism, &Parallelism::balance>},
-    text<&Job::parallelism, &Parallelism::all_reduce_algorithm>("parallelism",
-                                                                "all_reduce_algorithm"),
+    {"parallelism", "all_reduce_algorithm", read_algorithm,
+     write_plain<&Job::parallelism, &Parallelism::all_reduce_algorithm>, true},
     flag<&Job::parallelism, &Parallelism::overlap>("parallelism", "overlap"),
 
     word<&Job::server, &Server::placement, kServerSiteWords>("server", "placement"),

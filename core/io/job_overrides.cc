@@ -11,6 +11,8 @@
 #include "core/io/job_aliases.h"
 #include "core/io/job_inputs.h"
 #include "core/io/job_keys.h"
+#include "core/io/save_model.h"
+#include "core/model/catalogue.h"
 
 namespace twinrun {
 namespace {
@@ -132,10 +134,16 @@ class Overrider {
     set_in_object(held, "/" + part, key, change);
   }
 
-  // A file is read into the job, so that its keys can be set.
+  // What a name or a file stands for is read into the job, so that its keys can be set.
   bool write_out(const std::string& part, JsonTree& held) {
-    const std::string path =
-        file_of(held.get_ref<const std::string&>(), places_.is_in_file("/" + part) ? file_ : "");
+    const std::string written = held.get<std::string>();
+    const std::optional<Model> known = part == "model" ? catalogue_model(written) : std::nullopt;
+    if (known) {
+      held = JsonTree::parse(save_model(*known));
+      places_.move("/" + part, {fmt::format("{} of the catalogue", written), "", -1, false});
+      return true;
+    }
+    const std::string path = file_of(written, places_.is_in_file("/" + part) ? file_ : "");
     const JsonDocument document = JsonDocument::read(Source::of_argument(path), diagnostics_);
     if (!document.root()) {
       return false;
@@ -179,18 +187,29 @@ class Overrider {
     }
   }
 
+  // The nearest path under any name; the list is of our own ones.
   void unknown_path(const JobOverride& change) {
-    std::vector<std::string> paths = {"model", "topology", "name"};
+    std::vector<std::string> own = {"model", "topology", "name"};
+    std::vector<std::string> bare;
     for (const JobKey& key : job_keys()) {
-      paths.push_back(key.path());
+      own.push_back(key.path());
+      bare.emplace_back(key.name);
     }
-    const auto same_key = std::find_if(job_keys().begin(), job_keys().end(),
-                                       [&](const JobKey& key) { return key.name == change.path; });
-    diagnostics_.error("E0701", {change.option, "", -1, false},
-                       fmt::format("{}: a job has no such key", change.option),
-                       same_key == job_keys().end()
-                           ? did_you_mean(change.path, paths)
-                           : fmt::format("did you mean \"{}\"?", same_key->path()));
+    std::vector<std::string> all = own;
+    for (const JobAlias& alias : job_aliases()) {
+      all.push_back(alias.where == JobAlias::Where::kTop
+                        ? std::string(alias.name)
+                        : fmt::format("{}.{}", alias.block, alias.name));
+    }
+    const auto same =
+        std::find(bare.begin(), bare.end(), change.path);  // only the block is missing
+    const std::string near = same == bare.end()
+                                 ? nearest_name(change.path, all)
+                                 : job_keys()[static_cast<std::size_t>(same - bare.begin())].path();
+    diagnostics_.error(
+        "E0701", {change.option, "", -1, false},
+        fmt::format("{}: a job has no such key", change.option),
+        near.empty() ? did_you_mean(change.path, own) : fmt::format("did you mean \"{}\"?", near));
   }
 
   JsonTree& job_;

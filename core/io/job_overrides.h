@@ -22,7 +22,8 @@ JobOverride parse_override(const std::string& text);
 
 // Puts the values into the job, in order, and notes that they were written on the command line.
 // Below a topology that is an expression or a name, a key extends the expression:
-// topology.nodes=4 makes dgx-a100 into dgx-a100:nodes=4. Paths that lead nowhere are complained
+// topology.nodes=4 makes dgx-a100 into dgx-a100:nodes=4. Other names and files are written out
+// first: model.transformer.layers=4 makes gpt2 smaller. Paths that lead nowhere are complained
 // about (E0701).
 void apply_overrides(JsonTree& job,
                      const std::vector<JobOverride>& overrides,

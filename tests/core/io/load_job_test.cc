@@ -156,6 +156,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{R"("parallelism": {"balance": 4})", "E0202", "/parallelism/balance"},
         Mistake{R"("parallelism": {"balance": [4, 0, "x"]})", "E0203 E0202",
                 "/parallelism/balance/1"},
+        Mistake{R"("parallelism": {"all_reduce_algorithm": "rign"})", "E0204",
+                "/parallelism/all_reduce_algorithm"},
         Mistake{R"("parallelism": {"overlap": "yes"})", "E0202", "/parallelism/overlap"},
         Mistake{R"("parallelism": {"context_parallel_degree": 2})", "E0209",
                 "/parallelism/context_parallel_degree"},

@@ -37,8 +37,8 @@ inline JobReading read_job_text(const std::string& text,
 
 // A small job with these blocks added: R"("training": {…})".
 inline std::string job_with(const std::string& blocks) {
-  return R"({"model": "mlp-4-3-2", "topology": "dgx1-v100")" + (blocks.empty() ? "" : ", ") +
-         blocks + "}";
+  const std::string start = R"({"model": "mlp-4-3-2", "topology": "dgx1-v100")";
+  return start + (blocks.empty() ? "" : ", ") + blocks + "}";
 }
 
 }  // namespace twinrun
