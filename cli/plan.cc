@@ -10,6 +10,10 @@ namespace twinrun::cli {
 namespace {
 
 constexpr std::array kPlanVerbs = {
+    Verb{"compile", "a job into the task graph that simulate and execute run",
+         "twinrun plan compile job.json -o plan.json\n"
+         "twinrun plan compile job.json --set parallelism.strategy=gpipe --steps 1 -o -",
+         add_plan_compile},
     Verb{"validate", "find cycles, deadlocks, ranks that disagree: all of it before anything runs",
          "twinrun plan validate step.json\n"
          "twinrun plan validate step.json --topology dgx-a100\n"

@@ -6,6 +6,7 @@
 
 #include "cli/context.h"
 #include "core/plan/plan.h"
+#include "core/topology/topology.h"
 
 namespace twinrun::cli {
 
@@ -16,8 +17,11 @@ struct PlanOptions {
 
 void add_plan_options(CLI::App& app, PlanOptions& options);
 
-// The plan, read and validated; its devices looked up in the topology when there is one. Warnings
-// are reported; errors throw InputError with all of them.
+// The plan of a source, read and validated; its devices are looked up in the topology unless that
+// is null. Warnings are reported; errors throw InputError with all of them.
+Plan load_plan(Context& context, const Source& source, const Topology* topology);
+
+// The same for options: devices are looked up in the topology when one is named.
 Plan load_plan(Context& context, const PlanOptions& options);
 
 }  // namespace twinrun::cli

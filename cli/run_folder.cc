@@ -10,6 +10,7 @@
 #include "cli/comma_list.h"
 #include "core/base/diagnostics.h"
 #include "core/base/did_you_mean.h"
+#include "core/io/save_job.h"
 #include "core/io/save_plan.h"
 #include "core/io/save_topology.h"
 #include "core/io/source.h"
@@ -106,23 +107,25 @@ void add_run_file_options(CLI::App& app, RunFiles& files) {
 }
 
 std::vector<std::string> write_run_files(const RunFiles& files,
-                                         const Plan& plan,
-                                         const TopologySpec& topology,
+                                         const RunInput& input,
                                          const Trace& trace,
                                          const nlohmann::ordered_json& result) {
   std::vector<std::string> said;
   if (!files.out.empty()) {
     const std::filesystem::path out = files.out;
     std::filesystem::create_directories(out);
-    save_plan_file(plan, (out / "plan.json").string(), files.force);
-    write_file((out / "topology.json").string(), save_topology(topology), files.force);
-    write_trace_folder(files, (out / "traces").string(), plan, trace, said);
+    if (input.job) {
+      write_file((out / "job.json").string(), save_job(input.job->loaded), files.force);
+    }
+    save_plan_file(input.plan, (out / "plan.json").string(), files.force);
+    write_file((out / "topology.json").string(), save_topology(input.spec), files.force);
+    write_trace_folder(files, (out / "traces").string(), input.plan, trace, said);
     // Last: a folder with a result is complete.
     write_file((out / "result.json").string(), result.dump(2) + "\n", files.force);
     said.push_back(fmt::format("run: {}", (out / "result.json").string()));
   }
   if (!files.trace.empty()) {
-    write_trace_folder(files, files.trace, plan, trace, said);
+    write_trace_folder(files, files.trace, input.plan, trace, said);
   }
   return said;
 }

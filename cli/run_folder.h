@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "cli/output.h"
-#include "core/plan/plan.h"
-#include "core/topology/spec.h"
+#include "cli/run_input.h"
 #include "core/trace/trace.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's own name
@@ -16,7 +15,7 @@ namespace twinrun::cli {
 
 // What of a run is written, and where.
 struct RunFiles {
-  std::string out;          // run folder: plan.json, topology.json, result.json, traces
+  std::string out;          // run folder: job.json, plan.json, topology.json, result.json, traces
   std::string trace;        // traces alone
   std::string trace_ranks;  // devices, or all
   std::string trace_steps;  // "2", "0,3", "2-5", or all
@@ -28,8 +27,7 @@ void add_run_file_options(CLI::App& app, RunFiles& files);
 // Writes what was asked for and returns lines that say where it is and what was left out.
 // UsageError when a folder holds a run already.
 std::vector<std::string> write_run_files(const RunFiles& files,
-                                         const Plan& plan,
-                                         const TopologySpec& topology,
+                                         const RunInput& input,
                                          const Trace& trace,
                                          const nlohmann::ordered_json& result);
 

@@ -24,7 +24,23 @@ Cell time_cell(const Json& seconds) {
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-Table device_table(const Json& json) {
+std::vector<Cell> device_row(const Json& json, std::size_t i) {
+  const Json& device = json["devices_detail"][i];
+  const bool has_memory = i < json["memory"].size() && json["memory"][i]["peak_bytes"] != 0;
+  const std::int64_t peak = has_memory ? json["memory"][i]["peak_bytes"].get<std::int64_t>() : 0;
+  return {
+      device["device"].get<std::string>(),  time_cell(device["compute_s"]),
+      time_cell(device["communication_s"]), time_cell(device["exposed_s"]),
+      time_cell(device["idle_s"]),          has_memory ? Cell(peak, to_text(Bytes{peak})) : Cell()};
+}
+
+bool looks_alike(const std::vector<Cell>& a, const std::vector<Cell>& b) {
+  return std::equal(a.begin() + 1, a.end(), b.begin() + 1,
+                    [](const Cell& x, const Cell& y) { return x.shown == y.shown; });
+}
+
+// For people few rows, and neighbours that look alike share one: gpu0 … gpu7.
+Table device_table(const Json& json, bool for_people) {
   Table table;
   table.columns = {{"device"},
                    {"compute_s", "compute", Align::kRight},
@@ -32,19 +48,20 @@ Table device_table(const Json& json) {
                    {"exposed_s", "exposed", Align::kRight},
                    {"idle_s", "idle", Align::kRight},
                    {"peak_bytes", "peak memory", Align::kRight}};
-  const Json& devices = json["devices_detail"];
-  for (std::size_t i = 0; i < std::min(devices.size(), kMostRows); ++i) {
-    const Json& device = devices[i];
-    const bool has_memory = i < json["memory"].size() && json["memory"][i]["peak_bytes"] != 0;
-    const std::int64_t peak = has_memory ? json["memory"][i]["peak_bytes"].get<std::int64_t>() : 0;
-    table.rows.push_back({device["device"].get<std::string>(), time_cell(device["compute_s"]),
-                          time_cell(device["communication_s"]), time_cell(device["exposed_s"]),
-                          time_cell(device["idle_s"]),
-                          has_memory ? Cell(peak, to_text(Bytes{peak})) : Cell()});
-  }
-  if (devices.size() > kMostRows) {
-    table.note =
-        fmt::format("… and {} more devices (--format json has all)", devices.size() - kMostRows);
+  const std::size_t devices = json["devices_detail"].size();
+  for (std::size_t i = 0; i < devices; ++i) {
+    std::vector<Cell> row = device_row(json, i);
+    if (for_people && !table.rows.empty() && looks_alike(table.rows.back(), row)) {
+      Cell& first = table.rows.back().front();
+      first.shown = fmt::format("{} … {}", std::get<std::string>(first.value),
+                                std::get<std::string>(row.front().value));
+      continue;
+    }
+    if (for_people && table.rows.size() == kMostRows) {
+      table.note = fmt::format("… and {} more devices (--format json has all)", devices - i);
+      break;
+    }
+    table.rows.push_back(std::move(row));
   }
   return table;
 }
@@ -129,8 +146,8 @@ std::string result_text(const RunFacts& facts, const Json& json) {
   return text + "\n";
 }
 
-std::vector<Table> result_tables(const Json& json) {
-  return {device_table(json), link_table(json), path_table(json)};
+std::vector<Table> result_tables(const Json& json, bool for_people) {
+  return {device_table(json, for_people), link_table(json), path_table(json)};
 }
 
 }  // namespace twinrun::cli

@@ -10,9 +10,11 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
-#include "cli/plan_input.h"
+#include "cli/job_result.h"
+#include "cli/one_device.h"
 #include "cli/progress.h"
 #include "cli/run_folder.h"
+#include "cli/run_input.h"
 #include "cli/run_result.h"
 #include "cli/topology_input.h"
 #include "cli/verb.h"
@@ -21,7 +23,7 @@ namespace twinrun::cli {
 namespace {
 
 struct SimulateOptions {
-  PlanOptions input;
+  RunArguments run;
   std::string fidelity = "auto";
   std::uint64_t seed = 1;
   std::string jitter = "none";
@@ -104,23 +106,6 @@ nlohmann::ordered_json engine_json(const sim::Simulation& run, double wall_s) {
           {"transfers", run.engine.transfers}};
 }
 
-struct Inputs {
-  Plan plan;
-  TopologySpec spec;
-  Topology topology;
-};
-
-Inputs read_inputs(Context& context, const PlanOptions& input) {
-  Plan plan = load_plan(context, input);
-  const std::string name = input.topology.empty() ? plan.text().topology : input.topology;
-  if (name.empty()) {
-    throw UsageError("the plan names no topology", "add --topology, such as --topology dgx-a100");
-  }
-  Diagnostics diagnostics;
-  TopologySpec spec = read_topology_spec(context, name, diagnostics);
-  return {std::move(plan), std::move(spec), load_topology(context, name)};
-}
-
 void warn_of_idle_options(Context& context,
                           const SimulateOptions& options,
                           const Plan& plan,
@@ -128,40 +113,68 @@ void warn_of_idle_options(Context& context,
   json["warnings"] = nlohmann::ordered_json::array();
   Diagnostics diagnostics;
   for (const std::string& idle : idle_options(options, plan)) {
-    diagnostics.warning("W0701", {options.input.plan, "", 0, false}, idle, "leave it out");
+    diagnostics.warning("W0701", {options.run.input, "", 0, false}, idle, "leave it out");
     json["warnings"].push_back(
-        {{"code", "W0701"}, {"message", idle}, {"where", options.input.plan}});
+        {{"code", "W0701"}, {"message", idle}, {"where", options.run.input}});
   }
   context.report(diagnostics);
 }
 
+// Communication alone: nothing else takes time.
+std::optional<Time> communication_alone(const RunInput& input,
+                                        const sim::SimulationOptions& simulation) {
+  if (input.plan.size() > kMostOpsForSecondRun) {
+    return std::nullopt;
+  }
+  sim::SimulationOptions alone = simulation;
+  alone.compute_scale = 0;
+  return sim::simulate(input.plan, input.topology, alone).trace.makespan;
+}
+
+std::string engine_line(const sim::Simulation& run, double wall_s, bool is_job) {
+  return fmt::format("{:<{}}{} events in {:.3f} s · collectives {}{}\n", "engine", is_job ? 8 : 7,
+                     run.engine.events, wall_s, run.fidelity.empty() ? "none" : run.fidelity,
+                     run.why.empty() ? "" : ": " + run.why);
+}
+
+// The result of a job: more keys, and its own words for people.
+void describe_job(const RunFacts& facts,
+                  const RunInput& input,
+                  const Context& context,
+                  Output& output) {
+  add_job_keys(output.json, input, one_device_samples_per_s(input));
+  output.text = job_text(facts, input, output.json);
+  Table collectives = collective_table(facts);
+  if (context.format() == Format::kTable && !collectives.rows.empty()) {
+    output.tables.insert(output.tables.begin(), std::move(collectives));
+  }
+}
+
 Output run_simulate(Context& context, const SimulateOptions& options) {
-  const Inputs inputs = read_inputs(context, options.input);
-  const Plan& plan = inputs.plan;
-  sim::SimulationOptions simulation = simulation_options(options, inputs.topology);
-  Progress progress(context, "simulating " + options.input.plan);
+  const RunInput input = read_run_input(context, options.run);
+  sim::SimulationOptions simulation = simulation_options(options, input.topology);
+  Progress progress(context, "simulating " + options.run.input);
   simulation.progress = [&](std::uint64_t done, std::uint64_t of) {
     progress.update(static_cast<std::int64_t>(done), static_cast<std::int64_t>(of));
   };
   const auto begin = std::chrono::steady_clock::now();
-  const sim::Simulation run = sim::simulate(plan, inputs.topology, simulation);
+  const sim::Simulation run = sim::simulate(input.plan, input.topology, simulation);
   const double wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  RunFacts facts{plan, inputs.topology, run.trace, run.memory};
-  if (plan.size() <= kMostOpsForSecondRun) {
-    sim::SimulationOptions alone = simulation;
-    alone.compute_scale = 0;
-    facts.communication_alone = sim::simulate(plan, inputs.topology, alone).trace.makespan;
-  }
+  RunFacts facts{input.plan, input.topology, run.trace, run.memory};
+  facts.communication_alone = communication_alone(input, simulation);
+  facts.warmup_steps = input.job ? input.job->warmup_steps : 0;
   Output output;
   output.json = result_json(facts);
   output.json["engine"] = engine_json(run, wall_s);
-  warn_of_idle_options(context, options, plan, output.json);
-  output.text = result_text(facts, output.json);
-  output.text += fmt::format("engine {} events in {:.3f} s · collectives {}{}\n", run.engine.events,
-                             wall_s, run.fidelity.empty() ? "none" : run.fidelity,
-                             run.why.empty() ? "" : ": " + run.why);
-  output.tables = result_tables(output.json);
+  warn_of_idle_options(context, options, input.plan, output.json);
+  output.tables = result_tables(output.json, context.format() == Format::kTable);
+  if (input.job) {
+    describe_job(facts, input, context, output);
+  } else {
+    output.text = result_text(facts, output.json);
+  }
+  output.text += engine_line(run, wall_s, input.job.has_value());
   const std::vector<std::string> verdicts = memory_verdicts(facts);
   for (const std::string& verdict : verdicts) {
     output.text += "does not fit: " + verdict + "\n";
@@ -169,8 +182,7 @@ Output run_simulate(Context& context, const SimulateOptions& options) {
   if (!verdicts.empty() && !options.allow_oom) {
     output.exit_code = kCannotRun;
   }
-  for (const std::string& line :
-       write_run_files(options.files, plan, inputs.spec, run.trace, output.json)) {
+  for (const std::string& line : write_run_files(options.files, input, run.trace, output.json)) {
     context.say(line);
   }
   return output;
@@ -180,7 +192,7 @@ Output run_simulate(Context& context, const SimulateOptions& options) {
 
 Run add_simulate(CLI::App& app) {
   const auto options = std::make_shared<SimulateOptions>();
-  add_plan_options(app, options->input);
+  add_run_arguments(app, options->run, "a job or a plan");
   app.add_option(
          "--fidelity", options->fidelity,
          "of collectives: every message (stepwise), one transfer (pipelined), NCCL's (nccl)")
@@ -190,6 +202,7 @@ Run add_simulate(CLI::App& app) {
       ->type_name("LAW");
   app.add_option("--seed", options->seed, "of the jitter")->type_name("N");
   app.add_option("--slow", options->slow, "a straggler: gpu3=1.5; may be given several times")
+      ->allow_extra_args(false)
       ->type_name("DEVICE=FACTOR");
   app.add_option("--cores", options->cores,
                  "cores that the CPU devices of a machine share; each has its own when left out")

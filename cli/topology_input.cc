@@ -1,5 +1,7 @@
 #include "cli/topology_input.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "core/base/did_you_mean.h"
@@ -21,14 +23,18 @@ TopologySpec read_topology_spec(Context& context,
   return read_topology(document.root(), diagnostics);
 }
 
-Topology load_topology(Context& context, const std::string& argument) {
+LoadedTopology load_topology_and_spec(Context& context, const std::string& argument) {
   Diagnostics diagnostics;
-  const TopologySpec spec = read_topology_spec(context, argument, diagnostics);
+  TopologySpec spec = read_topology_spec(context, argument, diagnostics);
   diagnostics.throw_if_errors();
   Topology topology = build_topology(spec, diagnostics);
   diagnostics.throw_if_errors();
   context.report(diagnostics);
-  return topology;
+  return {std::move(spec), std::move(topology)};
+}
+
+Topology load_topology(Context& context, const std::string& argument) {
+  return load_topology_and_spec(context, argument).topology;
 }
 
 VertexId vertex_named(const Topology& topology, const std::string& name) {

@@ -13,8 +13,15 @@ TopologySpec read_topology_spec(Context& context,
                                 const std::string& argument,
                                 Diagnostics& diagnostics);
 
-// The topology an argument names (catalogue, file, "-", expression), built. Warnings are reported;
-// errors throw InputError with all of them.
+// As written and as built.
+struct LoadedTopology {
+  TopologySpec spec;
+  Topology topology;
+};
+
+// The topology an argument names (catalogue, file, "-", expression), read once and built. Warnings
+// are reported; errors throw InputError with all of them.
+LoadedTopology load_topology_and_spec(Context& context, const std::string& argument);
 Topology load_topology(Context& context, const std::string& argument);
 
 // A vertex by name: UsageError with "did you mean" when there is none.

@@ -14,10 +14,12 @@ namespace twinrun::cli {
 namespace {
 
 constexpr std::array kVerbs = {
-    Verb{"simulate", "run a plan over a topology: how long, and why",
-         "twinrun simulate step.json --topology dgx-a100\n"
-         "twinrun simulate step.json --topology dgx1-v100 --slow gpu3=1.5 --format json",
-         add_simulate},
+    Verb{
+        "simulate", "run a job or a plan over a topology: how long, and why",
+        "twinrun simulate job.json\n"
+        "twinrun simulate job.json --topology dgx-a100:nodes=4 --set training.local_batch_size=64\n"
+        "twinrun simulate step.json --topology dgx1-v100 --slow gpu3=1.5 --format json",
+        add_simulate},
     Verb{"sweep", "simulate a job for many values of its keys: which is best",
          "twinrun sweep job.json --set training.local_batch_size=1,2,4,8,16,32\n"
          "twinrun sweep job.json --set topology.nodes=1,2,4 --set training.dtype=fp32,fp16 --out "
@@ -33,9 +35,10 @@ constexpr std::array kVerbs = {
          "twinrun model show resnet50 --batch 64\n"
          "twinrun model import --from hf config.json -o model.json",
          add_model},
-    Verb{"plan", "task graphs: check and describe them",
-         "twinrun plan validate step.json --topology dgx-a100\n"
-         "twinrun plan show step.json",
+    Verb{"plan", "task graphs: compile, check and describe them",
+         "twinrun plan compile job.json -o plan.json\n"
+         "twinrun plan validate plan.json --topology dgx-a100\n"
+         "twinrun plan show plan.json",
          add_plan},
     Verb{"collective", "nccl-tests, simulated: time and bandwidth by size",
          "twinrun collective all_reduce --topology dgx-a100 -b 8 -e 8G\n"

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/context.h"
+#include "core/io/load_job.h"
+#include "core/plan/plan.h"
+#include "core/strategy/strategies.h"
+#include "core/topology/topology.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's own name
+class App;
+}
+
+namespace twinrun::cli {
+
+// What a run is made from, as typed.
+struct RunArguments {
+  std::string input;  // a job or a plan
+  std::string model;
+  std::string topology;
+  std::vector<std::string> set;  // path=value
+  std::int64_t steps = 0;        // of a job; 0: as many as show a steady one
+};
+
+// `input` says what may be given first: "a job or a plan".
+void add_run_arguments(CLI::App& app, RunArguments& arguments, const std::string& input);
+
+// A job with its topology built and its plan compiled.
+struct CompiledRun {
+  LoadedJob loaded;
+  Topology topology;
+  CompiledJob compiled;
+};
+
+// Reads, builds and compiles. Warnings are reported; errors throw InputError with all of them.
+CompiledRun compile_job(Context& context, const Source& source, const RunArguments& arguments);
+
+// What is run: a plan and where, and the job that it came from if there is one.
+struct RunInput {
+  struct FromJob {
+    LoadedJob loaded;
+    Layout layout;
+    std::int64_t warmup_steps = 0;
+  };
+
+  Plan plan;
+  Topology topology;
+  TopologySpec spec;
+  std::optional<FromJob> job;
+};
+
+RunInput read_run_input(Context& context, const RunArguments& arguments);
+
+}  // namespace twinrun::cli
