@@ -46,6 +46,24 @@ class Csr {
     return Csr(std::move(offsets), std::move(sorted));
   }
 
+  // The same for pairs that come in the order of their rows: the targets stay where they are.
+  static Csr from_sorted_pairs(std::size_t rows,
+                               std::span<const Row> sources,
+                               std::vector<Target> targets) {
+    TWINRUN_CHECK(sources.size() == targets.size());
+    std::vector<std::uint32_t> offsets(rows + 1, 0);
+    std::size_t row = 0;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      while (row <= index_of(sources[i])) {
+        offsets[row++] = static_cast<std::uint32_t>(i);
+      }
+    }
+    while (row <= rows) {
+      offsets[row++] = static_cast<std::uint32_t>(sources.size());
+    }
+    return Csr(std::move(offsets), std::move(targets));
+  }
+
   [[nodiscard]] std::size_t rows() const { return offsets_.size() - 1; }
   [[nodiscard]] std::size_t size() const { return targets_.size(); }
   [[nodiscard]] std::span<const Target> operator[](Row row) const {

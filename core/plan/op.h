@@ -66,6 +66,8 @@ bool has_root(CollectiveKind kind);
 // '@', so grads@gpu0 and grads@gpu1 belong together.
 std::string_view default_match(std::string_view id);
 
+enum class ComputeId : std::uint32_t {};   // a distinct compute op of a plan
+enum class ShapeId : std::uint32_t {};     // a distinct collective shape of a plan
 enum class KernelId : std::uint32_t {};    // a distinct kernel of a plan
 enum class InstanceId : std::uint32_t {};  // one collective: the ops of all its ranks
 

@@ -1,7 +1,10 @@
 #include "core/plan/plan_builder.h"
 
+#include <algorithm>
 #include <bit>
+#include <functional>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "core/base/check.h"
@@ -31,13 +34,27 @@ std::uint64_t hash_of_shape(const CollectiveShape& shape) {
   return hash_pair(hash, shape.algorithm);
 }
 
-// The OpIds 0, 1, 2, …: the targets when ops are sorted into rows.
-std::vector<OpId> all_ops(std::size_t count) {
-  std::vector<OpId> ops(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    ops[i] = id_at<OpId>(i);
+// Gives back what is in the plan by now, rather than hold it twice.
+template <class Column>
+void drop(Column& column) {
+  Column().swap(column);
+}
+
+// Ops by stream, in their order.
+Csr<StreamId, OpId> by_stream(std::size_t streams, const std::vector<StreamId>& stream_of) {
+  std::vector<std::uint32_t> offsets(streams + 1, 0);
+  for (const StreamId stream : stream_of) {
+    ++offsets[index_of(stream) + 1];
   }
-  return ops;
+  for (std::size_t i = 0; i < streams; ++i) {
+    offsets[i + 1] += offsets[i];
+  }
+  std::vector<std::uint32_t> next(offsets.begin(), offsets.end() - 1);
+  std::vector<OpId> ops(stream_of.size());
+  for (std::size_t i = 0; i < stream_of.size(); ++i) {
+    ops[next[index_of(stream_of[i])]++] = id_at<OpId>(i);
+  }
+  return {std::move(offsets), std::move(ops)};
 }
 
 }  // namespace
@@ -49,6 +66,28 @@ void PlanBuilder::reserve(std::size_t ops, std::size_t edges) {
   columns_.id_end.reserve(ops);
   edge_op_.reserve(edges);
   edge_on_.reserve(edges);
+}
+
+PlanBuilder::Mark PlanBuilder::mark() const {
+  return {size(),          columns_.ids.size(),     edge_op_.size(),
+          effects_.size(), columns_.message.size(), columns_.collective.size()};
+}
+
+void PlanBuilder::reserve_repeats(const Mark& since, std::size_t times) {
+  const Mark now = mark();
+  const auto total = [times](std::size_t before, std::size_t after) {
+    return after + (after - before) * times;
+  };
+  const std::size_t ops = total(since.ops, now.ops);
+  reserve(ops, total(since.edges, now.edges));
+  columns_.ids.reserve(total(since.id_bytes, now.id_bytes));
+  columns_.message.reserve(total(since.messages, now.messages));
+  columns_.collective.reserve(total(since.collectives, now.collectives));
+  effect_op_.reserve(total(since.effects, now.effects));
+  effects_.reserve(total(since.effects, now.effects));
+  if (!columns_.duration_ps.empty()) {
+    columns_.duration_ps.reserve(ops);
+  }
 }
 
 DeviceId PlanBuilder::add_device(std::string_view name) {
@@ -99,9 +138,17 @@ OpId PlanBuilder::add(std::string_view id, StreamId stream, OpKind kind, std::si
 }
 
 OpId PlanBuilder::add_compute(std::string_view id, StreamId stream, const ComputeSpec& spec) {
+  return add_compute(id, stream, intern(spec));
+}
+
+ComputeId PlanBuilder::intern(const ComputeSpec& spec) {
   const KernelId kernel = spec.kernel ? intern(*spec.kernel) : no_id<KernelId>();
-  return add(id, stream, OpKind::kCompute,
-             intern(ComputeOp{spec.flops, spec.bytes, kernel, spec.dtype}));
+  return id_at<ComputeId>(intern(ComputeOp{spec.flops, spec.bytes, kernel, spec.dtype}));
+}
+
+OpId PlanBuilder::add_compute(std::string_view id, StreamId stream, ComputeId compute) {
+  TWINRUN_DCHECK(index_of(compute) < columns_.compute.size());
+  return add(id, stream, OpKind::kCompute, index_of(compute));
 }
 
 OpId PlanBuilder::add_copy(std::string_view id, StreamId stream, DeviceId to, Bytes bytes) {
@@ -128,12 +175,21 @@ OpId PlanBuilder::add_recv(std::string_view id, StreamId stream, const MessageSp
 OpId PlanBuilder::add_collective(std::string_view id,
                                  StreamId stream,
                                  const CollectiveOpSpec& spec) {
-  const std::uint32_t shape = intern(CollectiveShape{spec.kind, spec.dtype, spec.group, spec.root,
-                                                     columns_.words.intern(spec.algorithm)});
-  columns_.collective.push_back({spec.bytes, shape, no_id<InstanceId>()});
   if (!spec.match.empty() && spec.match != default_match(id)) {
     columns_.given_match.push_back({id_at<OpId>(size()), columns_.words.intern(spec.match)});
   }
+  return add_collective(id, stream, intern(spec), spec.bytes);
+}
+
+ShapeId PlanBuilder::intern(const CollectiveOpSpec& spec) {
+  return id_at<ShapeId>(intern(CollectiveShape{spec.kind, spec.dtype, spec.group, spec.root,
+                                               columns_.words.intern(spec.algorithm)}));
+}
+
+OpId PlanBuilder::add_collective(std::string_view id, StreamId stream, ShapeId shape, Bytes bytes) {
+  TWINRUN_DCHECK(index_of(shape) < columns_.shapes.size());
+  columns_.collective.push_back(
+      {bytes, static_cast<std::uint32_t>(index_of(shape)), no_id<InstanceId>()});
   return add(id, stream, OpKind::kCollective, columns_.collective.size() - 1);
 }
 
@@ -280,6 +336,30 @@ void PlanBuilder::pair_messages() {
   }
 }
 
+// Most effects come in the order of their ops; only the head, up to the last that does not, is
+// sorted, and the rest stays where it is.
+Csr<OpId, MemoryEffect> PlanBuilder::group_effects() {
+  const auto tail = std::is_sorted_until(effect_op_.rbegin(), effect_op_.rend(), std::greater<>());
+  const auto most = std::max_element(tail, effect_op_.rend());
+  const auto head_end = most == effect_op_.rend()
+                            ? effect_op_.begin()
+                            : std::upper_bound(tail.base(), effect_op_.end(), *most);
+  const auto head = static_cast<std::size_t>(head_end - effect_op_.begin());
+  std::vector<std::pair<OpId, MemoryEffect>> pairs;
+  for (std::size_t i = 0; i < head; ++i) {
+    pairs.emplace_back(effect_op_[i], effects_[i]);
+  }
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < head; ++i) {
+    std::tie(effect_op_[i], effects_[i]) = pairs[i];
+  }
+  Csr<OpId, MemoryEffect> rows =
+      Csr<OpId, MemoryEffect>::from_sorted_pairs(size(), effect_op_, std::move(effects_));
+  drop(effect_op_);
+  return rows;
+}
+
 // Collectives of one group with one match are one instance; instances are numbered by their first
 // op. Also sets the instance of each collective.
 Csr<InstanceId, OpId> PlanBuilder::group_instances() {
@@ -291,6 +371,7 @@ Csr<InstanceId, OpId> PlanBuilder::group_instances() {
   std::vector<InstanceId> rows;
   std::vector<OpId> ops;
   HashIndex known;
+  std::uint32_t last = 0;  // ranks take part in the same order: the next is mostly the one behind
   rows.reserve(columns_.collective.size());
   ops.reserve(columns_.collective.size());
   auto given = columns_.given_match.begin();
@@ -304,14 +385,19 @@ Csr<InstanceId, OpId> PlanBuilder::group_instances() {
     CollectiveOp& collective = columns_.collective[columns_.attribute[i]];
     const Key key{columns_.shapes[collective.shape].group,
                   is_given ? columns_.words[(given++)->text] : default_match(id(op))};
-    const auto [row, is_new] =
-        known.find_or_insert(hash_pair(hash_of(key.match), index_of(key.group)),
-                             static_cast<std::uint32_t>(keys.size()), [&](std::uint32_t at) {
-                               return keys[at].group == key.group && keys[at].match == key.match;
-                             });
-    if (is_new) {
-      keys.push_back(key);
+    const auto is_same = [&](std::uint32_t at) {
+      return at < keys.size() && keys[at].group == key.group && keys[at].match == key.match;
+    };
+    std::uint32_t row = last + 1;
+    if (!is_same(row)) {
+      const auto next = static_cast<std::uint32_t>(keys.size());
+      row = known.find_or_insert(hash_pair(hash_of(key.match), index_of(key.group)), next, is_same)
+                .first;
+      if (row == next) {
+        keys.push_back(key);
+      }
     }
+    last = row;
     collective.instance = id_at<InstanceId>(row);
     rows.push_back(collective.instance);
     ops.push_back(op);
@@ -319,21 +405,20 @@ Csr<InstanceId, OpId> PlanBuilder::group_instances() {
   return Csr<InstanceId, OpId>::from_pairs(keys.size(), rows, ops);
 }
 
-// Growing leaves up to half of a column unused; a plan of millions of ops is kept for long.
+// Growing leaves up to half of a column unused; a plan of millions of ops is kept for long. What is
+// nearly full is not worth the copy.
 void PlanBuilder::shrink() {
+  const auto fit = [](auto&... columns) {
+    const auto fit_one = [](auto& column) {
+      if (column.capacity() - column.size() > column.size() / 8) {
+        column.shrink_to_fit();
+      }
+    };
+    (fit_one(columns), ...);
+  };
   Plan::Columns& c = columns_;
-  c.kind.shrink_to_fit();
-  c.stream.shrink_to_fit();
-  c.attribute.shrink_to_fit();
-  c.id_end.shrink_to_fit();
-  c.ids.shrink_to_fit();
-  c.duration_ps.shrink_to_fit();
-  c.priority.shrink_to_fit();
-  c.compute.shrink_to_fit();
-  c.copy.shrink_to_fit();
-  c.message.shrink_to_fit();
-  c.collective.shrink_to_fit();
-  c.given_match.shrink_to_fit();
+  fit(c.kind, c.stream, c.attribute, c.id_end, c.ids, c.duration_ps, c.priority);
+  fit(c.compute, c.copy, c.message, c.collective, c.given_match);
 }
 
 Plan PlanBuilder::finish() && {
@@ -347,10 +432,11 @@ Plan PlanBuilder::finish() && {
   drop_unresolved();
   plan.predecessors_ = Csr<OpId, OpId>::from_pairs(size(), edge_op_, edge_on_);
   plan.successors_ = Csr<OpId, OpId>::from_pairs(size(), edge_on_, edge_op_);
-  plan.stream_order_ = Csr<StreamId, OpId>::from_pairs(columns_.stream_keys.size(), columns_.stream,
-                                                       all_ops(size()));
+  drop(edge_op_);
+  drop(edge_on_);
+  plan.stream_order_ = by_stream(columns_.stream_keys.size(), columns_.stream);
   if (!effects_.empty()) {
-    plan.memory_effects_ = Csr<OpId, MemoryEffect>::from_pairs(size(), effect_op_, effects_);
+    plan.memory_effects_ = group_effects();
   }
   pair_messages();
   plan.instances_ = group_instances();

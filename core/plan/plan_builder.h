@@ -58,6 +58,17 @@ class PlanBuilder {
 
   PlanText& text() { return columns_.text; }
   void reserve(std::size_t ops, std::size_t edges);
+  // How much is there, and room for so many times what came since: ranks of a run look alike.
+  struct Mark {
+    std::size_t ops = 0;
+    std::size_t id_bytes = 0;
+    std::size_t edges = 0;
+    std::size_t effects = 0;
+    std::size_t messages = 0;
+    std::size_t collectives = 0;
+  };
+  [[nodiscard]] Mark mark() const;
+  void reserve_repeats(const Mark& since, std::size_t times);
 
   // Asked twice for the same name, these give the same id twice.
   DeviceId add_device(std::string_view name);
@@ -67,10 +78,15 @@ class PlanBuilder {
   void add_to_group(GroupId group, DeviceId device);
 
   OpId add_compute(std::string_view id, StreamId stream, const ComputeSpec& spec);
+  // For those who add the same many times: looks it up once.
+  ComputeId intern(const ComputeSpec& spec);
+  OpId add_compute(std::string_view id, StreamId stream, ComputeId compute);
   OpId add_copy(std::string_view id, StreamId stream, DeviceId to, Bytes bytes);
   OpId add_send(std::string_view id, StreamId stream, const MessageSpec& spec);
   OpId add_recv(std::string_view id, StreamId stream, const MessageSpec& spec);
   OpId add_collective(std::string_view id, StreamId stream, const CollectiveOpSpec& spec);
+  ShapeId intern(const CollectiveOpSpec& spec);  // all but bytes and match
+  OpId add_collective(std::string_view id, StreamId stream, ShapeId shape, Bytes bytes);
   OpId add_host(std::string_view id, StreamId stream, std::optional<Time> duration);
   OpId add_marker(std::string_view id, StreamId stream);
 
@@ -97,6 +113,7 @@ class PlanBuilder {
   std::uint32_t intern(const ComputeOp& compute);
   std::uint32_t intern(const CollectiveShape& shape);
   void pair_messages();
+  Csr<OpId, MemoryEffect> group_effects();
   Csr<InstanceId, OpId> group_instances();
   void drop_unresolved();
   void shrink();

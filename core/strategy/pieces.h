@@ -31,6 +31,10 @@ struct Piece {
   std::size_t block = 0;                  // of the model
   bool opens_block = false;               // the first of its block in this pass
   std::vector<std::size_t> gradients_of;  // layers whose gradients are complete at its end
+  // Set where the piece is put into a plan.
+  std::string label;              // "forward/layer1.qkv"
+  ComputeId compute = {};         // its parts together
+  std::optional<Time> time = {};  // … on the device of rank 0, which their sums alone cannot tell
 };
 
 // The layers of consecutive blocks, as one rank runs them for one micro-batch.

@@ -1,6 +1,7 @@
 #include "core/strategy/step_builder.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -51,9 +52,20 @@ StepBuilder::StepBuilder(const Job& job,
   for (const DeviceId device : devices_) {
     compute_.push_back(plan_.stream(device, "compute"));
   }
+  const auto speed = [&](VertexId vertex) {
+    return std::tuple(topology.device(vertex), topology.compute_scale(vertex),
+                      topology.memory_bandwidth_scale(vertex));
+  };
+  for (const VertexId vertex : layout_.devices) {
+    is_like_first_.push_back(speed(vertex) == speed(layout_.devices.front()));
+  }
   const auto size = [](std::int64_t count) { return static_cast<std::size_t>(count); };
   tensor_groups_.assign(size(layout_.replicas * layout_.stages), no_id<GroupId>());
   replica_groups_.assign(size(layout_.stages * layout_.tensor), no_id<GroupId>());
+  tensor_shapes_.resize(tensor_groups_.size());
+  for (auto& of_group : tensor_shapes_) {
+    of_group.fill(no_id<ShapeId>());
+  }
   work_ = layer_work(model, {layout_.micro_batch, job.training.dtype, layout_.tensor,
                              job.parallelism.sequence_parallel});
   set_parts({{0, model.blocks.size()}});
@@ -76,11 +88,17 @@ bool StepBuilder::should_merge() const {
 void StepBuilder::prepare_chunks() {
   merged_ = should_merge();
   chunks_.clear();
+  const PieceOptions options{job_.training.recompute,
+                             recompute_whole_chunks_,
+                             merged_,
+                             job_.training.dtype,
+                             layout_.micro_batch,
+                             job_.parallelism.sequence_parallel ? layout_.tensor : 1};
   for (const ChunkRange& part : parts_) {
-    chunks_.push_back(chunk_pieces(
-        model_, work_, part.first, part.end,
-        {job_.training.recompute, recompute_whole_chunks_, merged_, job_.training.dtype,
-         layout_.micro_batch, job_.parallelism.sequence_parallel ? layout_.tensor : 1}));
+    ChunkPieces& chunk =
+        chunks_.emplace_back(chunk_pieces(model_, work_, part.first, part.end, options));
+    prepare(chunk.forward);
+    prepare(chunk.backward);
   }
 }
 
@@ -137,9 +155,7 @@ GroupId StepBuilder::tensor_group(const RankStep& at) {
 }
 
 std::string StepBuilder::id(const RankStep& at, std::string_view what) const {
-  return at.micro < 0
-             ? fmt::format("step{}/{}@rank{}", at.step, what, at.rank)
-             : fmt::format("step{}/{}{}@rank{}", at.step, what, micro_text(at.micro), at.rank);
+  return std::string(names_.name(at, what, at.micro < 0 ? std::string() : micro_text(at.micro)));
 }
 
 RankStep StepBuilder::at(std::size_t rank, std::int64_t step) const {
@@ -214,8 +230,12 @@ void StepBuilder::run(const Schedule& schedule, GradientSync& sync) {
   for (std::size_t rank = 0; rank < layout_.ranks(); ++rank) {
     hold_state(rank, sync.updates_on_ranks());
   }
+  const PlanBuilder::Mark before = plan_.mark();
   for (std::size_t rank = 0; rank < layout_.ranks(); ++rank) {
     emit_rank(rank, schedule, sync);
+    if (rank == 0) {
+      plan_.reserve_repeats(before, layout_.ranks() - 1);
+    }
   }
   sync.finish();
 }
@@ -265,6 +285,11 @@ void StepBuilder::update(RankProgram& program) {
 
 std::string StepBuilder::micro_text(std::int64_t micro) const {
   return layout_.micro_batches > 1 ? fmt::format("/mb{}", micro) : std::string();
+}
+
+// Stages with several chunks say which part of the model a message is for.
+std::string StepBuilder::message_text(std::string_view what, std::int64_t part) const {
+  return layout_.virtual_stages > 1 ? fmt::format("{}/part{}", what, part) : std::string(what);
 }
 
 void StepBuilder::forward(RankProgram& program, const StageAction& action) {
@@ -322,18 +347,16 @@ OpId StepBuilder::receive(RankProgram& program, const StageAction& action, bool 
   const MessageSpec spec{devices_[layout_.rank(at.replica, from, at.tensor)],
                          {(whole.count + layout_.tensor - 1) / layout_.tensor},
                          static_cast<std::int32_t>(2 * part + (is_forward ? 0 : 1))};
-  const std::string what = fmt::format(
-      "{}/recv{}{}", is_forward ? "forward" : "backward",
-      layout_.virtual_stages > 1 ? fmt::format("/part{}", part) : "", micro_text(action.micro));
+  const std::string what = message_text(is_forward ? "forward/recv" : "backward/recv", part);
+  const std::string micro = micro_text(action.micro);
   const OpId received = plan_.add_recv(
-      id(at, what), stream(at.rank, fmt::format("recv-{}{}", is_forward ? 'f' : 'b', action.chunk)),
-      spec);
+      names_.name(at, what, micro),
+      stream(at.rank, fmt::format("recv-{}{}", is_forward ? 'f' : 'b', action.chunk)), spec);
   if (layout_.tensor == 1 || job_.parallelism.sequence_parallel) {
     return received;
   }
-  const OpId gathered =
-      add_tensor_collective(at, {CollectiveKind::kAllGather, whole},
-                            id(at, fmt::format("{}/gather-r{}s{}", what, at.replica, at.stage)));
+  const OpId gathered = add_tensor_collective(at, {CollectiveKind::kAllGather, whole},
+                                              names_.tensor_name(at, what, micro, "/gather"));
   plan_.depend(gathered, received);
   return gathered;
 }
@@ -353,25 +376,26 @@ OpId StepBuilder::send(RankProgram& program,
   const MessageSpec spec{devices_[layout_.rank(at.replica, next % layout_.stages, at.tensor)],
                          {(whole.count + layout_.tensor - 1) / layout_.tensor},
                          static_cast<std::int32_t>(2 * next + (is_forward ? 0 : 1))};
-  const std::string what = fmt::format(
-      "{}/send{}{}", is_forward ? "forward" : "backward",
-      layout_.virtual_stages > 1 ? fmt::format("/part{}", part) : "", micro_text(action.micro));
   const OpId sent = plan_.add_send(
-      id(at, what), stream(at.rank, fmt::format("send-{}{}", is_forward ? 'f' : 'b', action.chunk)),
-      spec);
+      names_.name(at, message_text(is_forward ? "forward/send" : "backward/send", part),
+                  micro_text(action.micro)),
+      stream(at.rank, fmt::format("send-{}{}", is_forward ? 'f' : 'b', action.chunk)), spec);
   plan_.depend(sent, last);
   return sent;
 }
 
 OpId StepBuilder::add_tensor_collective(const RankStep& at,
                                         const TensorCollective& what,
-                                        const std::string& id) {
-  return plan_.add_collective(id, compute_[at.rank],
-                              {.kind = what.kind,
-                               .group = tensor_group(at),
-                               .bytes = what.bytes,
-                               .algorithm = "auto",
-                               .dtype = job_.training.dtype});
+                                        std::string_view id) {
+  ShapeId& shape = tensor_shapes_[static_cast<std::size_t>(at.replica * layout_.stages + at.stage)]
+                                 [static_cast<std::size_t>(what.kind)];
+  if (shape == no_id<ShapeId>()) {
+    shape = plan_.intern(CollectiveOpSpec{.kind = what.kind,
+                                          .group = tensor_group(at),
+                                          .algorithm = "auto",
+                                          .dtype = job_.training.dtype});
+  }
+  return plan_.add_collective(id, compute_[at.rank], shape, what.bytes);
 }
 
 OpId StepBuilder::emit_pass(const RankStep& at,
@@ -409,27 +433,34 @@ OpId StepBuilder::emit_pass(const RankStep& at,
   return last;
 }
 
+// What all ranks' ops of a piece have in common.
+void StepBuilder::prepare(std::vector<Piece>& pieces) {
+  for (Piece& piece : pieces) {
+    piece.label =
+        fmt::format("{}/{}", kPassWords[static_cast<std::size_t>(piece.pass)], piece.name);
+    ComputeSpec spec = piece.parts.front();
+    for (std::size_t i = 1; i < piece.parts.size(); ++i) {
+      spec.flops += piece.parts[i].flops;
+      spec.bytes.count += piece.parts[i].bytes.count;
+    }
+    if (piece.parts.size() > 1) {
+      spec.kernel.reset();
+      piece.time = time_on(piece, layout_.devices[0]);
+    }
+    piece.compute = plan_.intern(spec);
+  }
+}
+
 void StepBuilder::emit_piece(const RankStep& at,
                              const Piece& piece,
                              std::string_view micro,
                              OpId& op) {
-  const std::string_view pass = kPassWords[static_cast<std::size_t>(piece.pass)];
-  const std::string name = fmt::format("{}/{}{}", pass, piece.name, micro);
-  const std::string group =
-      layout_.tensor > 1 ? fmt::format("-r{}s{}", at.replica, at.stage) : std::string();
   if (piece.before) {
-    op = add_tensor_collective(at, *piece.before, id(at, fmt::format("{}/gather{}", name, group)));
+    op = add_tensor_collective(at, *piece.before,
+                               names_.tensor_name(at, piece.label, micro, "/gather"));
   }
-  ComputeSpec spec = piece.parts.front();
-  for (std::size_t i = 1; i < piece.parts.size(); ++i) {
-    spec.flops += piece.parts[i].flops;
-    spec.bytes.count += piece.parts[i].bytes.count;
-  }
-  if (piece.parts.size() > 1) {
-    spec.kernel.reset();
-  }
-  op = plan_.add_compute(id(at, name), compute_[at.rank], spec);
-  if (piece.parts.size() > 1) {
+  op = plan_.add_compute(names_.name(at, piece.label, micro), compute_[at.rank], piece.compute);
+  if (piece.time) {
     plan_.set_duration(op, time_of(piece, at.rank));
   }
   const auto effect = [&](MemoryPart part, std::int64_t bytes, MemoryWhen when) {
@@ -442,30 +473,34 @@ void StepBuilder::emit_piece(const RankStep& at,
   effect(MemoryPart::kWorkspace, -piece.passing.count, MemoryWhen::kEnd);
   effect(MemoryPart::kActivations, -piece.given.count, MemoryWhen::kEnd);
   if (piece.after) {
-    op = add_tensor_collective(at, *piece.after, id(at, fmt::format("{}/reduce{}", name, group)));
+    op = add_tensor_collective(at, *piece.after,
+                               names_.tensor_name(at, piece.label, micro, "/reduce"));
   }
 }
 
 // A merged op takes as long as its kernels one after the other, which its sums alone cannot tell.
-Time StepBuilder::time_of(const Piece& piece, std::size_t rank) {
-  const VertexId vertex = layout_.devices[rank];
+Time StepBuilder::time_on(const Piece& piece, VertexId vertex) const {
   const DeviceSpec* const spec = topology_.device(vertex);
   TWINRUN_CHECK(spec != nullptr);
   const ComputeScales scales{topology_.compute_scale(vertex),
                              topology_.memory_bandwidth_scale(vertex)};
-  const bool is_plain = scales.compute == 1 && scales.memory_bandwidth == 1 &&
-                        spec == topology_.device(layout_.devices[0]);
-  const auto key = std::make_pair(&piece, is_plain ? std::size_t{0} : rank + 1);
-  if (const auto known = piece_times_.find(key); known != piece_times_.end()) {
-    return known->second;
-  }
   Time sum{};
   for (const ComputeSpec& part : piece.parts) {
     const ComputeOp op{part.flops, part.bytes, no_id<KernelId>(), part.dtype};
     sum = sum + compute_time(*spec, op, part.kernel ? &*part.kernel : nullptr, scales).time;
   }
-  piece_times_.emplace(key, sum);
   return sum;
+}
+
+Time StepBuilder::time_of(const Piece& piece, std::size_t rank) {
+  if (is_like_first_[rank]) {
+    return *piece.time;
+  }
+  const auto [known, is_new] = unlike_times_.try_emplace({&piece, rank});
+  if (is_new) {
+    known->second = time_on(piece, layout_.devices[rank]);
+  }
+  return known->second;
 }
 
 OpId StepBuilder::add_update(const RankStep& at,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "core/strategy/gradient_sync.h"
 #include "core/strategy/job.h"
 #include "core/strategy/layout.h"
+#include "core/strategy/op_names.h"
 #include "core/strategy/partition.h"
 #include "core/strategy/pieces.h"
 #include "core/strategy/schedule.h"
@@ -104,14 +106,15 @@ class StepBuilder {
   void update(RankProgram& program);
   OpId receive(RankProgram& program, const StageAction& action, bool is_forward);
   OpId send(RankProgram& program, const StageAction& action, bool is_forward, OpId last);
+  void prepare(std::vector<Piece>& pieces);
   void emit_piece(const RankStep& at, const Piece& piece, std::string_view micro, OpId& op);
-  OpId add_tensor_collective(const RankStep& at,
-                             const TensorCollective& what,
-                             const std::string& id);
+  OpId add_tensor_collective(const RankStep& at, const TensorCollective& what, std::string_view id);
   void hold_state(std::size_t rank, bool updates);
   [[nodiscard]] bool should_merge() const;
+  [[nodiscard]] Time time_on(const Piece& piece, VertexId vertex) const;
   [[nodiscard]] Time time_of(const Piece& piece, std::size_t rank);
   [[nodiscard]] std::string micro_text(std::int64_t micro) const;
+  [[nodiscard]] std::string message_text(std::string_view what, std::int64_t part) const;
   [[nodiscard]] std::int64_t part_of(std::int64_t stage, std::int64_t chunk) const {
     return chunk * layout_.stages + stage;
   }
@@ -136,7 +139,11 @@ class StepBuilder {
   std::vector<StreamId> compute_;        // by rank
   std::vector<GroupId> tensor_groups_;   // by replica and stage; made when first asked for
   std::vector<GroupId> replica_groups_;  // by stage and tensor
-  std::map<std::pair<const Piece*, std::size_t>, Time> piece_times_;  // by piece and kind of device
+  std::vector<std::array<ShapeId, kCollectiveKindNames.size()>>
+      tensor_shapes_;                                                  // by replica and stage
+  std::vector<bool> is_like_first_;                                    // by rank: as fast as rank 0
+  std::map<std::pair<const Piece*, std::size_t>, Time> unlike_times_;  // on ranks unlike rank 0
+  mutable OpNames names_;
 };
 
 }  // namespace twinrun
