@@ -140,7 +140,7 @@ const Strategy* strategy_of(const Job& job, const Topology& topology, Diagnostic
 // workers need some to drift apart.
 std::int64_t usual_steps(const Job& job, const Layout& layout) {
   if (layout.uses_servers && job.server.mode != ServerMode::kSync) {
-    return layout.ranks() > 128 ? 5 : 10;
+    return layout.ranks() > 64 ? 5 : 10;
   }
   return layout.ranks() * static_cast<std::size_t>(layout.micro_batches) > 512 ? 1 : 3;
 }

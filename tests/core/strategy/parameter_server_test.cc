@@ -88,6 +88,14 @@ TEST(ParameterServer, AServerThatIsAWorkerMovesTwiceNMinusOneK) {
   }
 }
 
+// Weights are pulled when the gradients pushed last are in: steps do not run into each other.
+TEST(ParameterServer, TwoStepsTakeTwiceAsLong) {
+  const Job job = server_job(ServerSite::kHosts, 1, false);
+  const double one = seconds_with_free_compute(compile_example(job, "resnet50", hosts(5)));
+  const double two = seconds_with_free_compute(compile_example(job, "resnet50", hosts(5), 2));
+  EXPECT_NEAR(two, 2 * one, 1e-9);
+}
+
 // The ring's latencies and its uneven chunks are a few tenths of a per cent of these messages.
 TEST(ParameterServer, TheRingIsNTimesFasterThanACentralServer) {
   constexpr std::size_t kWorkers = 8;
@@ -323,6 +331,23 @@ TEST(HierarchicalPs, SumsAreInMachinesFirst) {
   EXPECT_DOUBLE_EQ(on_servers, 4 * 3 * kResNet);
 }
 
+TEST(HierarchicalPs, AMachineSplitsItsBlockOfTheBatchOverItsGpus) {
+  Job job = example_job("hierarchical_ps", 4);
+  const Example example = compile_example(job, "resnet50", "d2l-cluster", 2);
+  const Plan& plan = example.plan();
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    const auto op = id_at<OpId>(i);
+    const bool is_share = plan.id(op).find("/input/split") != std::string_view::npos;
+    bytes += is_share && plan.kind(op) == OpKind::kRecv ? plan.message(op).bytes.count : 0;
+  }
+  EXPECT_EQ(bytes, 2 * 16 * 4 * 4 * 3 * 224 * 224);
+  job.input.given = true;  // then the input pipeline brings it
+  EXPECT_EQ(
+      ops_named(compile_example(job, "resnet50", "d2l-cluster").plan(), "step0/input/split", ""),
+      0U);
+}
+
 // ---- many shapes, and what cannot be
 
 TEST(ParameterServer, PlansOfManyShapesAreValid) {
@@ -389,10 +414,10 @@ TEST(ParameterServer, AServerBlockWithoutEffectIsWarnedAbout) {
 
 // ---- the textbook's models: compute over communication, on the same topology and batch
 
-TEST(ParameterServer, InceptionComputesMostForWhatItCommunicatesAndAlexNetLeast) {
+TEST(Textbook, InceptionComputesMostForWhatItCommunicatesAndAlexNetLeast) {
   std::vector<double> ratios;
   for (const std::string model : {"inception-v3", "resnet50", "alexnet"}) {
-    const Example example = compile_example(server_job(ServerSite::kCpu, 1), model, "pcie-8gpu");
+    const Example example = compile_example(example_job("ddp", 32), model, "pcie-8gpu");
     sim::SimulationOptions options;
     options.has_communication = false;
     const double t1 = to_seconds(example.simulate(options).trace.makespan);
