@@ -6,8 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "cli/breakdown_json.h"
+#include "core/trace/breakdown.h"
 #include "core/trace/critical_path.h"
 #include "core/trace/device_use.h"
+#include "core/trace/staleness.h"
 #include "core/trace/steps.h"
 
 namespace twinrun::cli {
@@ -16,6 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostPathEntries = 1000;
+constexpr std::size_t kMostCollectives = 10'000;
 
 std::string vertex_name(const RunFacts& facts, std::size_t device) {
   return std::string(facts.plan.device_name(id_at<DeviceId>(device)));
@@ -113,29 +117,9 @@ Json path_json(const RunFacts& facts, const CriticalPath& path) {
   return out;
 }
 
-// A step of the mean device: what it did adds up to the step.
-Json breakdown_json(const std::vector<DeviceUse>& use, double steps) {
-  double compute = 0;
-  double exposed = 0;
-  double host = 0;
-  double idle = 0;
-  for (const DeviceUse& device : use) {
-    compute += to_seconds(device.compute);
-    exposed += to_seconds(device.exposed);
-    host += to_seconds(device.host);
-    idle += to_seconds(device.idle);
-  }
-  const double per = static_cast<double>(std::max<std::size_t>(1, use.size())) * steps;
-  return {{"compute", compute / per},
-          {"recompute", 0.0},
-          {"exposed_communication", exposed / per},
-          {"bubble", 0.0},
-          {"imbalance", 0.0},
-          {"input_wait", 0.0},
-          {"server_wait", 0.0},
-          {"update", 0.0},
-          {"host", host / per},
-          {"idle", idle / per}};
+// Of asynchronous workers: how old the weights were that gradients were computed with.
+Json staleness_json(const Staleness& staleness) {
+  return {{"mean", staleness.mean}, {"max", staleness.max}, {"histogram", staleness.histogram}};
 }
 
 void add_overlap(Json& json,
@@ -146,7 +130,8 @@ void add_overlap(Json& json,
   double communication = 0;
   double exposed = 0;
   double worst_exposed = 0;
-  for (const DeviceUse& device : use) {
+  for (const DeviceId id : training_devices(facts.plan)) {
+    const DeviceUse& device = use[index_of(id)];
     compute = std::max(compute, to_seconds(device.compute));
     communication += to_seconds(device.communication);
     exposed += to_seconds(device.exposed);
@@ -155,7 +140,7 @@ void add_overlap(Json& json,
   const double t1 = compute / steps;
   json["t1_s"] = t1;
   const bool known = facts.communication_alone.has_value();
-  const double t2 = known ? to_seconds(*facts.communication_alone) / steps : 0;
+  const double t2 = known ? to_seconds(*facts.communication_alone) : 0;
   json["t2_s"] = known ? Json(t2) : Json(nullptr);
   json["max_t1_t2_s"] = known ? Json(std::max(t1, t2)) : Json(nullptr);
   json["sum_t1_t2_s"] = known ? Json(t1 + t2) : Json(nullptr);
@@ -192,7 +177,7 @@ Json result_json(const RunFacts& facts) {
   json["backend"] = facts.backend.empty() ? Json(nullptr) : Json(facts.backend);
   json["name"] = facts.plan.text().name;
   json["topology"] = facts.topology.name();
-  json["devices"] = facts.plan.device_count();
+  json["devices"] = training_devices(facts.plan).size();
   json["steps"] = steps.size();
   json["makespan_s"] = to_seconds(facts.trace.makespan);
   json["step_s"] = mean_step_s(facts);
@@ -204,14 +189,16 @@ Json result_json(const RunFacts& facts) {
     json[key] = nullptr;
   }
   add_overlap(json, facts, use, count);
-  json["breakdown_s"] = breakdown_json(use, count);
+  json["breakdown_s"] = breakdown_json(breakdown(facts.plan, facts.trace, facts.warmup_steps));
   json["memory"] = memory_json(facts);
   json["devices_detail"] = devices_detail(facts, use);
   json["links"] = links_json(facts.trace);
   json["collectives"] = Json::array();
-  for (const CollectiveRun& run : facts.trace.collectives) {
-    json["collectives"].push_back(collective_json(facts, run));
+  const std::size_t shown = std::min(kMostCollectives, facts.trace.collectives.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    json["collectives"].push_back(collective_json(facts, facts.trace.collectives[i]));
   }
+  json["collectives_left_out"] = facts.trace.collectives.size() - shown;
   const CriticalPath path = critical_path(facts.plan, facts.trace);
   json["critical_path"] = path_json(facts, path);
   json["critical_path_left_out"] = path.ops.size() - json["critical_path"].size();
@@ -219,6 +206,10 @@ Json result_json(const RunFacts& facts) {
   json["critical_path_share"] = {{"compute", to_seconds(path.compute) / whole},
                                  {"communication", to_seconds(path.communication) / whole},
                                  {"wait", to_seconds(path.wait) / whole}};
+  if (const Staleness staleness = server_staleness(facts.plan, facts.trace, facts.warmup_steps);
+      !staleness.histogram.empty()) {
+    json["staleness"] = staleness_json(staleness);
+  }
   json["cost_per_epoch"] = nullptr;
   json["energy_J"] = nullptr;
   return json;

@@ -20,8 +20,9 @@ struct RunFacts {
   const Trace& trace;
   std::vector<sim::MemoryPeak> memory = {};  // by device of the plan; empty when not known
   std::string backend = {};                  // of an executed run
-  std::optional<Time> communication_alone = std::nullopt;  // t2: nothing but communication
-  std::int64_t warmup_steps = 0;                           // the first so many are not counted
+  std::optional<Time> communication_alone =
+      std::nullopt;               // t2: a step of nothing but communication
+  std::int64_t warmup_steps = 0;  // the first so many are not counted
 };
 
 // Of the steps after the warm-up, unless that is all there is.

@@ -1,5 +1,6 @@
 #include "sim/simulate.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <memory>
@@ -10,7 +11,9 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "cli/answers.h"
 #include "cli/job_result.h"
+#include "cli/job_search.h"
 #include "cli/one_device.h"
 #include "cli/progress.h"
 #include "cli/run_folder.h"
@@ -18,6 +21,8 @@
 #include "cli/run_result.h"
 #include "cli/topology_input.h"
 #include "cli/verb.h"
+#include "core/trace/breakdown.h"
+#include "core/trace/steps.h"
 
 namespace twinrun::cli {
 namespace {
@@ -128,13 +133,31 @@ std::optional<Time> communication_alone(const RunInput& input,
   }
   sim::SimulationOptions alone = simulation;
   alone.compute_scale = 0;
-  return sim::simulate(input.plan, input.topology, alone).trace.makespan;
+  const Trace trace = sim::simulate(input.plan, input.topology, alone).trace;
+  const std::int64_t warmup_steps = input.job ? input.job->warmup_steps : 0;
+  const auto steps = static_cast<std::int64_t>(step_times(input.plan, trace).size()) - warmup_steps;
+  const Time begin = end_of_steps(input.plan, trace, warmup_steps);
+  return Time{(trace.makespan - begin).ps / std::max<std::int64_t>(1, steps)};
 }
 
 std::string engine_line(const sim::Simulation& run, double wall_s, bool is_job) {
   return fmt::format("{:<{}}{} events in {:.3f} s · collectives {}{}\n", "engine", is_job ? 8 : 7,
                      run.engine.events, wall_s, run.fidelity.empty() ? "none" : run.fidelity,
                      run.why.empty() ? "" : ": " + run.why);
+}
+
+// What would make a job fit, as far as it is easily found.
+std::string memory_advice(const RunInput& input) {
+  if (!input.job || input.plan.size() > kMostOpsForSecondRun) {
+    return "";
+  }
+  JobSearch search(input.job->loaded);
+  const auto change = nearest_fitting_change(search);
+  return change
+             ? fmt::format("would fit with {}: peak {}, step {:.2f} ms\n", change->change,
+                           to_text(Bytes{change->figures.peak_bytes}), change->figures.step_s * 1e3)
+             : "neither recompute, smaller micro-batches, sharding, offload nor one more stage "
+               "alone would do\n";
 }
 
 // The result of a job: more keys, and its own words for people.
@@ -179,8 +202,11 @@ Output run_simulate(Context& context, const SimulateOptions& options) {
   for (const std::string& verdict : verdicts) {
     output.text += "does not fit: " + verdict + "\n";
   }
-  if (!verdicts.empty() && !options.allow_oom) {
-    output.exit_code = kCannotRun;
+  if (!verdicts.empty()) {
+    const std::string advice = memory_advice(input);
+    output.text += advice;
+    output.json["memory_advice"] = advice.substr(0, advice.find('\n'));
+    output.exit_code = options.allow_oom ? kSuccess : kCannotRun;
   }
   for (const std::string& line : write_run_files(options.files, input, run.trace, output.json)) {
     context.say(line);

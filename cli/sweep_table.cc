@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/breakdown_json.h"
+
 namespace twinrun::cli {
 namespace {
 
@@ -136,7 +138,6 @@ Table table_of(const SweepResult& result, const std::vector<Json>& points) {
 }  // namespace
 
 void add_figures(const JobFigures& figures, Json& point) {
-  const auto seconds = [](Time time) { return to_seconds(time); };
   point["devices"] = figures.devices;
   point["local_batch_size"] = figures.local_batch;
   point["global_batch_size"] = figures.global_batch;
@@ -149,17 +150,7 @@ void add_figures(const JobFigures& figures, Json& point) {
   point["capacity_bytes"] =
       figures.capacity_bytes > 0 ? Json(figures.capacity_bytes) : Json(nullptr);
   point["fits"] = figures.fits;
-  const Breakdown& parts = figures.parts;
-  point["breakdown_s"] = {{"compute", seconds(parts.compute)},
-                          {"recompute", seconds(parts.recompute)},
-                          {"exposed_communication", seconds(parts.exposed_communication)},
-                          {"bubble", seconds(parts.bubble)},
-                          {"imbalance", seconds(parts.imbalance)},
-                          {"input_wait", seconds(parts.input_wait)},
-                          {"server_wait", seconds(parts.server_wait)},
-                          {"update", seconds(parts.update)},
-                          {"host", seconds(parts.host)},
-                          {"idle", seconds(parts.idle)}};
+  point["breakdown_s"] = breakdown_json(figures.parts);
 }
 
 Output sweep_output(const SweepResult& result) {
