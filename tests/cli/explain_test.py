@@ -1,0 +1,68 @@
+"""twinrun explain JOB: planning questions, each answered with a number."""
+
+import json
+import os
+import subprocess
+import unittest
+
+PROGRAM = os.environ["TWINRUN"]
+# From the contract.
+QUESTIONS = ["batch_where_t1_equals_t2", "server_or_ring", "bandwidth_where_server_and_ring_meet",
+             "devices_where_scaling_stops", "bottleneck_link", "fastest_strategy", "fits_memory"]
+CLUSTER = {"schema": "twinrun/job/1", "model": "vgg16", "topology": "p3.2xlarge:nodes=4,nic=10Gb/s",
+           "training": {"local_batch_size": 16}}
+
+
+def run(job, *options):
+    return subprocess.run([PROGRAM, "explain", "-", *options], input=json.dumps(job), capture_output=True, text=True,
+                          timeout=300)
+
+
+def answers(job, *options):
+    done = run(job, *options, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    return {answer["question"]: answer for answer in json.loads(done.stdout)["answers"]}
+
+
+class Explain(unittest.TestCase):
+    def test_every_question_of_the_contract_is_answered_with_what_was_assumed(self):
+        found = answers(CLUSTER)
+        self.assertEqual(list(found), QUESTIONS)
+        for answer in found.values():
+            self.assertTrue(answer["answer"] and answer["assumed"], answer)
+
+    def test_the_batch_is_the_smallest_that_hides_communication(self):
+        batch = answers(CLUSTER)["batch_where_t1_equals_t2"]["value"]
+
+        def hides(size):
+            text = subprocess.run([PROGRAM, "simulate", "-", "--set", f"training.local_batch_size={size}", "--format",
+                                   "json", "--allow-oom"], input=json.dumps(CLUSTER), capture_output=True, text=True,
+                                  timeout=60).stdout
+            result = json.loads(text)
+            return result["t1_s"] >= result["t2_s"]
+        self.assertTrue(hides(batch))
+        self.assertFalse(hides(batch - 1))
+
+    def test_a_job_that_does_not_fit_gets_a_change_that_does(self):
+        job = {"schema": "twinrun/job/1", "model": "gpt2-xl", "topology": "dgx1-v100",
+               "training": {"local_batch_size": 8, "dtype": "fp16", "optimizer": "adam"}}
+        answer = answers(job)["fits_memory"]
+        self.assertIs(answer["value"], False)
+        self.assertIn("it does (", answer["answer"])
+
+    def test_time_to_accuracy_follows_the_law(self):
+        found = answers(CLUSTER, "--time-to-accuracy", "critical:steps=1000,batch=256")
+        soonest = found["time_to_accuracy_soonest"]["value"]
+        cheapest = found["time_to_accuracy_cheapest"]["value"]
+        self.assertAlmostEqual(soonest["steps"], 1000 * (1 + 256 / soonest["global_batch_size"]))
+        self.assertLessEqual(soonest["time_s"], cheapest["time_s"])
+        self.assertLessEqual(cheapest["device_hours"], soonest["device_hours"])
+
+    def test_a_law_that_is_none_says_how_one_is_written(self):
+        done = run(CLUSTER, "--time-to-accuracy", "critical:steps=0")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("critical:steps=5000,batch=4000", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
