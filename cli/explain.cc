@@ -92,6 +92,7 @@ Run add_explain(CLI::App& app) {
          "a job file (- for standard input), or an error code; without it, the list of codes")
       ->type_name(words);
   app.add_option("--set", options->set, "a key of the job: training.local_batch_size=64")
+      ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
   app.add_option("--time-to-accuracy", options->time_to_accuracy,
                  "steps to the target by batch: a table, or critical:steps=5000,batch=4000")

@@ -84,9 +84,11 @@ void add_job_keys(Json& json,
     if (const std::int64_t samples = job.loaded.job.training.dataset_samples; samples > 0) {
       json["epoch_s"] = static_cast<double>(samples) / samples_per_s;
     }
-    if (one_device_samples_per_s) {
-      json["speedup_vs_one_device"] = samples_per_s / *one_device_samples_per_s;
-      json["scaling_efficiency_pct"] = 100 * samples_per_s / *one_device_samples_per_s / devices;
+    const std::optional<double> alone =
+        job.layout.ranks() == 1 ? samples_per_s : one_device_samples_per_s;
+    if (alone) {
+      json["speedup_vs_one_device"] = samples_per_s / *alone;
+      json["scaling_efficiency_pct"] = 100 * samples_per_s / *alone / devices;
     }
     const double flop_per_s = model_flop_per_step(job) / step_s;
     json["tflops_per_device"] = flop_per_s / devices / 1e12;

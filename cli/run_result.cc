@@ -18,8 +18,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// More than anybody reads; the plans of a thousand GPUs have half a million collectives.
 constexpr std::size_t kMostPathEntries = 1000;
-constexpr std::size_t kMostCollectives = 10'000;
+constexpr std::size_t kMostCollectiveEntries = 10'000;
 
 std::string vertex_name(const RunFacts& facts, std::size_t device) {
   return std::string(facts.plan.device_name(id_at<DeviceId>(device)));
@@ -194,11 +195,12 @@ Json result_json(const RunFacts& facts) {
   json["devices_detail"] = devices_detail(facts, use);
   json["links"] = links_json(facts.trace);
   json["collectives"] = Json::array();
-  const std::size_t shown = std::min(kMostCollectives, facts.trace.collectives.size());
-  for (std::size_t i = 0; i < shown; ++i) {
-    json["collectives"].push_back(collective_json(facts, facts.trace.collectives[i]));
+  const std::vector<CollectiveRun>& runs = facts.trace.collectives;
+  const std::size_t listed = std::min(runs.size(), kMostCollectiveEntries);
+  for (std::size_t i = 0; i < listed; ++i) {
+    json["collectives"].push_back(collective_json(facts, runs[i]));
   }
-  json["collectives_left_out"] = facts.trace.collectives.size() - shown;
+  json["collectives_left_out"] = runs.size() - listed;
   const CriticalPath path = critical_path(facts.plan, facts.trace);
   json["critical_path"] = path_json(facts, path);
   json["critical_path_left_out"] = path.ops.size() - json["critical_path"].size();

@@ -165,7 +165,8 @@ void describe_job(const RunFacts& facts,
                   const RunInput& input,
                   const Context& context,
                   Output& output) {
-  add_job_keys(output.json, input, one_device_samples_per_s(input));
+  const bool is_alone = input.job->layout.ranks() == 1;
+  add_job_keys(output.json, input, is_alone ? std::nullopt : one_device_samples_per_s(input));
   output.text = job_text(facts, input, output.json);
   Table collectives = collective_table(facts);
   if (context.format() == Format::kTable && !collectives.rows.empty()) {

@@ -216,6 +216,7 @@ Run add_sweep(CLI::App& app) {
       ->type_name("FILE");
   app.add_option("--set", options->set,
                  "a key and its values: training.local_batch_size=1,2,4; several make a grid")
+      ->allow_extra_args(false)
       ->type_name("PATH=VALUES");
   app.add_option("--jobs", options->threads, "points at a time; all cores when left out")
       ->check(CLI::Range(1, 4096))

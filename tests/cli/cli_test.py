@@ -145,7 +145,6 @@ class Usage(unittest.TestCase):
         self.refused(["version", "extra"], "one argument too many: extra")
         self.refused(["schema", "topologie"], 'did you mean "topology"?')
         self.refused(["explain", "E0999"], "there is no code E0999")
-        self.refused(["explain", "job.json"], "explain takes an error code such as E0203")
         self.refused(["completion"], "SHELL is required")
         self.refused(["completion", "bsh"], 'did you mean "bash"?')
 

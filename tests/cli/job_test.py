@@ -114,13 +114,14 @@ class SimulateJob(unittest.TestCase):
             path.write_text(json.dumps({**TINY, "topology": "box.json"}))
             self.assertEqual(answer_of(path)["devices"], 2)
 
-    def test_every_example_of_the_repository_can_be_read(self):
+    def test_every_example_of_the_repository_compiles(self):
+        smaller = {"gpt3-175b-1024.json": ("--set", "training.local_batch_size=2")}  # quick, and the same layout
         for path in sorted(JOBS.glob("*.json")):
             if ".plan." not in path.name:
                 with self.subTest(path.name):
-                    result = twinrun("plan", "compile", path, "--steps", "1", "-o", "/dev/null")
-                    known = "there is no strategy" not in result.stderr
-                    self.assertTrue(result.returncode == 0 or not known, result.stderr)
+                    result = twinrun("plan", "compile", path, "--steps", "1", "-o", "/dev/null",
+                                     *smaller.get(path.name, ()))
+                    self.assertEqual(result.returncode, 0, result.stderr)
 
 
 class Compile(unittest.TestCase):
@@ -132,7 +133,7 @@ class Compile(unittest.TestCase):
             self.assertIn("2 steps", result.stdout)
             self.assertEqual(twinrun("plan", "validate", plan, "--topology", "dgx1-v100").returncode, 0)
             from_plan, from_job = answer_of(plan), answer_of(DDP, "--steps", "2")
-            for key in ["makespan_s", "step_s_each", "breakdown_s", "collectives", "links"]:
+            for key in ["makespan_s", "step_s_each", "devices_detail", "collectives", "links"]:
                 self.assertEqual(from_plan[key], from_job[key], key)
             self.assertIsNone(from_plan["samples_per_s"])
             again = twinrun("plan", "compile", DDP, "-o", plan)
