@@ -32,11 +32,13 @@ Job ddp_in_views(std::int64_t batch) {
 }
 
 TEST(Textbook, NDevicesTakeTheTimeOfOneWhenCommunicationIsFree) {
-  const double one = seconds_of(compile_example(example_job("single", 32), "resnet50", "dgx1-v100"));
+  const double one =
+      seconds_of(compile_example(example_job("single", 32), "resnet50", "dgx1-v100"));
   for (const char* const ranks : {"2", "5", "8"}) {
     Job job = ddp_in_views(32);
     job.mapping.ranks = ranks;
-    EXPECT_DOUBLE_EQ(seconds_of(compile_example(job, "resnet50", "dgx1-v100"), compute_only()), one);
+    EXPECT_DOUBLE_EQ(seconds_of(compile_example(job, "resnet50", "dgx1-v100"), compute_only()),
+                     one);
   }
 }
 
@@ -62,7 +64,8 @@ TEST(Textbook, WithOverlapAStepIsTheLongerOfBothButForTheEnds) {
 }
 
 // Samples a second of 8 partitions with 32 micro-batches over those of one device that takes the
-// batch at once and recomputes nothing (arXiv:1811.06965, figure 3; torchgpipe's tables have it so).
+// batch at once and recomputes nothing (arXiv:1811.06965, figure 3; torchgpipe's tables have it
+// so).
 double gpipe_speedup(const std::string& model, std::int64_t stages) {
   Job job = example_job("gpipe", 32 * 8);
   job.training.micro_batch_size = 8;
