@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <map>
-#include <span>
 
 #include <fmt/format.h>
 
@@ -47,10 +46,12 @@ class DataParallel {
   explicit DataParallel(StepBuilder& steps)
       : steps_(steps),
         body_(without_loss(steps.model())),
-        has_loss_(body_.layers.size() < steps.model().layers.size()),
         replicas_(static_cast<std::size_t>(steps.layout().replicas)),
         element_(stored_bytes(steps.job().training.dtype)) {
     split_batch();
+    if (body_.layers.size() < steps.model().layers.size()) {
+      make_loss();
+    }
     coalesce();
     const VertexId host = steps.host_of(steps.layout().devices.front());
     python_ = steps.plan().stream(
@@ -88,7 +89,9 @@ class DataParallel {
     }
     for (const std::int64_t samples : samples_) {
       if (passes_.find(samples) == passes_.end()) {
-        passes_[samples] = pieces_for(samples);
+        ChunkPieces& pieces = passes_[samples] = pieces_for(samples);
+        steps_.prepare(pieces.forward);
+        steps_.prepare(pieces.backward);
       }
     }
   }
@@ -139,7 +142,7 @@ class DataParallel {
     }
     const std::int64_t outputs = body_.layers.empty() ? 0 : body_.layers.back().outputs;
     const OpId first_output = exchange("gather", false, outputs);
-    const OpId loss = emit_loss();
+    const OpId loss = steps_.emit_pass(at(0), loss_, micro_, {}, nullptr, false);
     const OpId last_gradient = exchange("scatter-gradient", true, outputs);
     hold_outputs(first_output, last_gradient == no_id<OpId>() ? loss : last_gradient, outputs);
     for (std::size_t rank = 0; rank < replicas_; ++rank) {
@@ -204,25 +207,23 @@ class DataParallel {
     return op;
   }
 
-  // On the whole batch. Its last op, if there is a loss.
-  OpId emit_loss() {
-    if (!has_loss_) {
-      return no_id<OpId>();
-    }
+  // On the whole batch, forward and backward.
+  void make_loss() {
     const Model& model = steps_.model();
-    const Training& training = steps_.job().training;
-    const LayerWork work = layer_work(model, {batch_, training.dtype, 1, false}).back();
+    const LayerWork work =
+        layer_work(model, {batch_, steps_.job().training.dtype, 1, false}).back();
     Piece piece;
     piece.name = model.layers.back().name;
     piece.parts = {work.forward};
     piece.taken = work.saved;
-    steps_.emit_pass(at(0), std::span(&piece, 1), micro_, {}, nullptr, false);
+    loss_.push_back(piece);
     piece.pass = Pass::kBackward;
     piece.parts = {work.backward_input.value_or(ComputeSpec{})};
     piece.taken = {};
     piece.given = work.saved;
     piece.passing = work.passing;
-    return steps_.emit_pass(at(0), std::span(&piece, 1), micro_, {}, nullptr, false);
+    loss_.push_back(piece);
+    steps_.prepare(loss_);
   }
 
   // The outputs of all replicas lie on GPU 0 until the gradient of the loss has been scattered.
@@ -238,12 +239,12 @@ class DataParallel {
 
   StepBuilder& steps_;
   Model body_;
-  bool has_loss_;
   std::size_t replicas_;
   std::int64_t element_;
   std::int64_t batch_ = 0;                      // samples of an iteration, over all replicas
   std::vector<std::int64_t> samples_;           // … by rank
   std::map<std::int64_t, ChunkPieces> passes_;  // by samples
+  std::vector<Piece> loss_;                     // empty when the model has none
   std::vector<Bytes> chunks_;
   StreamId python_{};
   OpId updated_ = no_id<OpId>();

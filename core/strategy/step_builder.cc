@@ -433,8 +433,7 @@ OpId StepBuilder::emit_pass(const RankStep& at,
   return last;
 }
 
-// What all ranks' ops of a piece have in common.
-void StepBuilder::prepare(std::vector<Piece>& pieces) {
+void StepBuilder::prepare(std::span<Piece> pieces) {
   for (Piece& piece : pieces) {
     piece.label =
         fmt::format("{}/{}", kPassWords[static_cast<std::size_t>(piece.pass)], piece.name);

@@ -83,6 +83,9 @@ class StepBuilder {
   [[nodiscard]] std::int64_t buffers_on(const RankStep& at) const;
   [[nodiscard]] std::vector<std::size_t> layers_on(const RankStep& at) const;
   OpId add_update(const RankStep& at, std::int64_t parameters, const std::vector<OpId>& after);
+  // What all ranks' ops of a piece have in common; before emit_pass, which prepare_chunks() does
+  // for the pieces of the job's own parts.
+  void prepare(std::span<Piece> pieces);
   // Emits the pieces of one pass; `after` must end before the first. Returns the last op.
   OpId emit_pass(const RankStep& at,
                  std::span<const Piece> pieces,
@@ -106,7 +109,6 @@ class StepBuilder {
   void update(RankProgram& program);
   OpId receive(RankProgram& program, const StageAction& action, bool is_forward);
   OpId send(RankProgram& program, const StageAction& action, bool is_forward, OpId last);
-  void prepare(std::vector<Piece>& pieces);
   void emit_piece(const RankStep& at, const Piece& piece, std::string_view micro, OpId& op);
   OpId add_tensor_collective(const RankStep& at, const TensorCollective& what, std::string_view id);
   void hold_state(std::size_t rank, bool updates);
