@@ -279,6 +279,9 @@ constexpr std::array kCodes = {
         "ep may stand between."},
     DiagnosticCode{"E0909", "a strategy cannot do that",
                    "The strategy has no such dimension; the message names one that has."},
+    DiagnosticCode{"E0910", "nothing to offload to",
+                   "Activations and weights go to the memory of the CPU in the rank's machine; "
+                   "weights only where each rank has and updates all of its own."},
     DiagnosticCode{"E0920", "no place for a parameter server",
                    "\"gpu0\" needs a rank, \"cpu\" a CPU in the machines with ranks, \"hosts\" "
                    "machines with the role server, or (colocated) the CPUs of those with ranks, or "

@@ -257,6 +257,7 @@ class DataParallel {
 void build_data_parallel(StepBuilder& steps) {
   if (needs_one_machine(steps, "data_parallel", "ddp") &&
       needs_whole_models(steps, "data_parallel")) {
+    warn_of_unused_options(steps, "data_parallel");
     DataParallel(steps).emit();
   }
 }

@@ -217,16 +217,21 @@ void StepBuilder::hold_state(std::size_t rank, bool updates) {
   const auto part_of_state = [&](std::int64_t bytes, std::int64_t stage) {
     return Bytes{(count * bytes + share(stage) - 1) / share(stage)};
   };
+  hold(rank, MemoryPart::kBuffers, {buffers_on(where) * 4});
+  if (std::any_of(hooks_.begin(), hooks_.end(),
+                  [](const auto& hook) { return hook->holds_state(); })) {
+    return;
+  }
   hold(rank, MemoryPart::kParameters, part_of_state(state.weight, 3));
   hold(rank, MemoryPart::kGradients, part_of_state(state.gradient, 2));
   if (updates) {
     hold(rank, MemoryPart::kOptimizer, part_of_state(state.optimizer, 1));
   }
-  hold(rank, MemoryPart::kBuffers, {buffers_on(where) * 4});
 }
 
 void StepBuilder::run(const Schedule& schedule, GradientSync& sync) {
   prepare_chunks();
+  hooks_ = make_pass_hooks(*this);
   for (std::size_t rank = 0; rank < layout_.ranks(); ++rank) {
     hold_state(rank, sync.updates_on_ranks());
   }
@@ -269,18 +274,21 @@ void StepBuilder::emit_rank(std::size_t rank, const Schedule& schedule, Gradient
 void StepBuilder::update(RankProgram& program) {
   GradientSync& sync = program.sync;
   std::vector<OpId> after = sync.reduced(program.at);
-  if (!sync.updates_on_ranks()) {
-    return;
+  OpId last = program.last_backward;
+  if (sync.updates_on_ranks()) {
+    if (!updates_each_micro_batch_) {  // else copies of a tied tensor go their own ways
+      std::vector<OpId> gradients = after;
+      gradients.push_back(last);
+      const std::vector<OpId> sums = sum_tied_gradients(*this, program.at, gradients);
+      after.insert(after.end(), sums.begin(), sums.end());
+    }
+    const std::int64_t shards = sync.update_shards();
+    last = add_update(program.at, (parameters_on(program.at) + shards - 1) / shards, after);
+    sync.updated(program.at, last);
   }
-  if (!updates_each_micro_batch_) {  // else copies of a tied tensor go their own ways
-    std::vector<OpId> gradients = after;
-    gradients.push_back(program.last_backward);
-    const std::vector<OpId> sums = sum_tied_gradients(*this, program.at, gradients);
-    after.insert(after.end(), sums.begin(), sums.end());
+  for (const auto& hook : hooks_) {
+    hook->step_ended(program.at, last);
   }
-  const std::int64_t shards = sync.update_shards();
-  sync.updated(program.at,
-               add_update(program.at, (parameters_on(program.at) + shards - 1) / shards, after));
 }
 
 std::string StepBuilder::micro_text(std::int64_t micro) const {
@@ -413,20 +421,25 @@ OpId StepBuilder::emit_pass(const RankStep& at,
       const std::vector<OpId> weights = sync->before_block(at, piece.block, piece.pass);
       wait.insert(wait.end(), weights.begin(), weights.end());
     }
+    for (std::size_t k = 0; k < (piece.opens_block ? hooks_.size() : 0); ++k) {
+      const std::vector<OpId> more =
+          hooks_[k]->before_block(of_pieces, piece.block, piece.pass, micro);
+      wait.insert(wait.end(), more.begin(), more.end());
+    }
     const std::size_t first = plan_.size();
     emit_piece(of_pieces, piece, micro, last);
     for (const OpId op : wait) {
       plan_.depend(id_at<OpId>(first), op);
     }
-    if (sync == nullptr) {
-      continue;
+    const bool leaves_block =
+        i + 1 == pieces.size() || pieces[i + 1].block != piece.block || pieces[i + 1].opens_block;
+    for (std::size_t k = 0; k < (leaves_block ? hooks_.size() : 0); ++k) {
+      hooks_[k]->after_block(of_pieces, piece.block, piece.pass, micro, last);
     }
-    const bool leaves_block = i + 1 == pieces.size() || pieces[i + 1].block != piece.block ||
-                              pieces[i + 1].pass != piece.pass;
-    if (leaves_block) {
+    if (sync != nullptr && leaves_block) {
       sync->after_block(at, piece.block, piece.pass, last);
     }
-    if (completes_gradients && !piece.gradients_of.empty()) {
+    if (sync != nullptr && completes_gradients && !piece.gradients_of.empty()) {
       sync->gradients_ready(at, piece.gradients_of, last);
     }
   }
@@ -454,13 +467,19 @@ void StepBuilder::emit_piece(const RankStep& at,
                              const Piece& piece,
                              std::string_view micro,
                              OpId& op) {
+  if (piece.label.empty()) {  // not of our chunks: a strategy's own
+    Piece own = piece;
+    prepare(std::span(&own, 1));
+    return emit_piece(at, own, micro, op);
+  }
   if (piece.before) {
     op = add_tensor_collective(at, *piece.before,
                                names_.tensor_name(at, piece.label, micro, "/gather"));
   }
   op = plan_.add_compute(names_.name(at, piece.label, micro), compute_[at.rank], piece.compute);
   if (piece.time) {
-    plan_.set_duration(op, time_of(piece, at.rank));
+    plan_.set_duration(
+        op, is_like_first_[at.rank] ? *piece.time : time_on(piece, layout_.devices[at.rank]));
   }
   const auto effect = [&](MemoryPart part, std::int64_t bytes, MemoryWhen when) {
     if (bytes != 0) {
@@ -491,20 +510,14 @@ Time StepBuilder::time_on(const Piece& piece, VertexId vertex) const {
   return sum;
 }
 
-Time StepBuilder::time_of(const Piece& piece, std::size_t rank) {
-  if (is_like_first_[rank]) {
-    return *piece.time;
-  }
-  const auto [known, is_new] = unlike_times_.try_emplace({&piece, rank});
-  if (is_new) {
-    known->second = time_on(piece, layout_.devices[rank]);
-  }
-  return known->second;
-}
-
 OpId StepBuilder::add_update(const RankStep& at,
                              std::int64_t parameters,
                              const std::vector<OpId>& after) {
+  for (const auto& hook : hooks_) {
+    if (const OpId update = hook->update(at, parameters, after); update != no_id<OpId>()) {
+      return update;
+    }
+  }
   const UpdateWork work = update_work(job_.training.dtype, job_.training.optimizer);
   const OpId update = plan_.add_compute(id(at, "update"), compute_[at.rank],
                                         {work.flops * static_cast<double>(parameters),

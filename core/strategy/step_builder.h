@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +19,7 @@
 #include "core/strategy/layout.h"
 #include "core/strategy/op_names.h"
 #include "core/strategy/partition.h"
+#include "core/strategy/pass_hook.h"
 #include "core/strategy/pieces.h"
 #include "core/strategy/schedule.h"
 #include "core/topology/router.h"
@@ -58,6 +58,7 @@ class StepBuilder {
   void recompute_whole_chunks() { recompute_whole_chunks_ = true; }
   // PipeDream: weights change after each micro-batch rather than each step.
   void update_each_micro_batch() { updates_each_micro_batch_ = true; }
+  [[nodiscard]] bool updates_each_micro_batch() const { return updates_each_micro_batch_; }
   void set_warmup_steps(std::int64_t steps) { warmup_steps_ = steps; }
   [[nodiscard]] std::int64_t warmup_steps() const { return warmup_steps_; }
 
@@ -114,7 +115,6 @@ class StepBuilder {
   void hold_state(std::size_t rank, bool updates);
   [[nodiscard]] bool should_merge() const;
   [[nodiscard]] Time time_on(const Piece& piece, VertexId vertex) const;
-  [[nodiscard]] Time time_of(const Piece& piece, std::size_t rank);
   [[nodiscard]] std::string micro_text(std::int64_t micro) const;
   [[nodiscard]] std::string message_text(std::string_view what, std::int64_t part) const;
   [[nodiscard]] std::int64_t part_of(std::int64_t stage, std::int64_t chunk) const {
@@ -142,10 +142,10 @@ class StepBuilder {
   std::vector<GroupId> tensor_groups_;   // by replica and stage; made when first asked for
   std::vector<GroupId> replica_groups_;  // by stage and tensor
   std::vector<std::array<ShapeId, kCollectiveKindNames.size()>>
-      tensor_shapes_;                                                  // by replica and stage
-  std::vector<bool> is_like_first_;                                    // by rank: as fast as rank 0
-  std::map<std::pair<const Piece*, std::size_t>, Time> unlike_times_;  // on ranks unlike rank 0
+      tensor_shapes_;                // by replica and stage
+  std::vector<bool> is_like_first_;  // by rank: as fast as rank 0
   mutable OpNames names_;
+  std::vector<std::unique_ptr<PassHook>> hooks_;  // options of the job
 };
 
 }  // namespace twinrun

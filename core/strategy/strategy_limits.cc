@@ -42,4 +42,16 @@ bool needs_whole_models(StepBuilder& steps, std::string_view strategy) {
   return false;
 }
 
+void warn_of_unused_options(StepBuilder& steps, std::string_view strategy) {
+  const auto warn = [&](bool is_asked, std::string_view pointer) {
+    if (is_asked) {
+      steps.diagnostics().warning("W0701", place_in(steps.job(), std::string(pointer)),
+                                  fmt::format("{} does without: it has no effect", strategy),
+                                  "\"strategy\": \"ddp\", or leave it out");
+    }
+  };
+  warn(steps.job().input.given, "/input");
+  warn(steps.job().training.offload != Offload::kNone, "/training/offload");
+}
+
 }  // namespace twinrun

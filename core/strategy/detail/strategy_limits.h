@@ -14,4 +14,7 @@ bool needs_one_machine(StepBuilder& steps, std::string_view strategy, std::strin
 // Every rank has the whole model: no stages, no tensor parallelism, no shards.
 bool needs_whole_models(StepBuilder& steps, std::string_view strategy);
 
+// Warns that "input" and "offload" have no effect, for a strategy that writes its passes itself.
+void warn_of_unused_options(StepBuilder& steps, std::string_view strategy);
+
 }  // namespace twinrun

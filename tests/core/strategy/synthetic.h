@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,22 +14,42 @@
 
 namespace twinrun {
 
-// Devices that compute 10^12 FLOP/s with no overhead and no other limit, all joined by one switch:
-// times are FLOPs in picoseconds.
-inline Topology plain_devices(std::int64_t count, const std::string& more = "") {
-  const std::string text = fmt::format(
-      R"({{"name": "plain",
-  "devices": {{"unit": {{"kind": "gpu", "peak": {{"fp32": "1TFLOP/s", "fp16": "1TFLOP/s"}}, "efficiency": 1, "memory": "80GiB"}}}},
-  "templates": {{"box": {{"parts": [{{"name": "gpu", "count": {}, "device": "unit"}}, {{"name": "hub", "kind": "nvswitch"}}],
-    "links": [{{"from": "gpu*", "to": "hub0", "kind": "nvlink", "bandwidth": "1GB/s", "latency": "0us"}}]}}}},
-  "nodes": {{"box": 1}}{}}})",
-      count, more);
+inline Topology topology_of_json(const std::string& text) {
   Diagnostics diagnostics;
   const JsonDocument document =
       JsonDocument::read(Source::of_text("plain.json", text), diagnostics);
   Topology topology = build_topology(read_topology(document.root(), diagnostics), diagnostics);
   EXPECT_FALSE(diagnostics.has_errors()) << all_messages(diagnostics);
   return topology;
+}
+
+inline constexpr std::string_view kPlainDevices = R"("devices": {
+  "unit": {"kind": "gpu", "peak": {"fp32": "1TFLOP/s", "fp16": "1TFLOP/s"}, "efficiency": 1, "memory": "80GiB"},
+  "plain-cpu": {"kind": "cpu", "cores": 4, "memory_bandwidth": "1GB/s"}})";
+
+// Devices that compute 10^12 FLOP/s with no overhead and no other limit, all joined by one switch:
+// times are FLOPs in picoseconds.
+inline Topology plain_devices(std::int64_t count, const std::string& more = "") {
+  return topology_of_json(fmt::format(
+      R"({{"name": "plain", {},
+  "templates": {{"box": {{"parts": [{{"name": "gpu", "count": {}, "device": "unit"}},
+                                    {{"name": "hub", "kind": "nvswitch"}}],
+    "links": [{{"from": "gpu*", "to": "hub0", "kind": "nvlink", "bandwidth": "1GB/s", "latency": "0us"}}]}}}},
+  "nodes": {{"box": 1}}{}}})",
+      kPlainDevices, count, more));
+}
+
+// The same with a CPU of four cores, joined to each by 1 GB/s.
+inline Topology devices_with_host(std::int64_t count) {
+  return topology_of_json(fmt::format(
+      R"({{"name": "hosted", {},
+  "templates": {{"box": {{"parts": [{{"name": "gpu", "count": {}, "device": "unit"}},
+                                    {{"name": "cpu", "device": "plain-cpu"}},
+                                    {{"name": "hub", "kind": "nvswitch"}}],
+    "links": [{{"from": "gpu*", "to": "hub0", "kind": "nvlink", "bandwidth": "1GB/s", "latency": "0us"}},
+              {{"from": "gpu*", "to": "cpu0", "kind": "pcie", "bandwidth": "1GB/s", "latency": "0us"}}]}}}},
+  "nodes": {{"box": 1}}}})",
+      kPlainDevices, count));
 }
 
 struct BlockShape {
