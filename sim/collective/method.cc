@@ -58,8 +58,10 @@ std::string unknown_algorithm(std::string_view name) {
 
 }  // namespace
 
-CollectiveMethods::CollectiveMethods(const Topology& topology, RouteCache& routes)
-    : topology_(topology), routes_(routes), nccl_(topology) {}
+CollectiveMethods::CollectiveMethods(const Topology& topology,
+                                     RouteCache& routes,
+                                     const NcclLaunch& launch)
+    : topology_(topology), routes_(routes), nccl_(topology, default_nccl_tables(), launch) {}
 
 CollectiveSpec CollectiveMethods::spec_of(const CollectiveRequest& request) const {
   CollectiveSpec spec;

@@ -33,7 +33,7 @@ Engine::Engine(const Plan& plan, const Topology& topology, const SimulationOptio
       options_(options),
       graph_(plan),
       routes_(topology),
-      methods_(topology, routes_),
+      methods_(topology, routes_, options.launch),
       network_(std::make_unique<MaxMin>(shared_links(topology))),
       memory_(plan),
       missing_(plan.instance_count()),
