@@ -23,9 +23,7 @@ TEST(CollectiveCalls, EveryRankMakesEveryCallInOrder) {
   EXPECT_EQ(plan.collective(first).bytes.count, 100);
   EXPECT_EQ(plan.device_name(plan.shape(first).root), "gpu1");
   EXPECT_EQ(plan.algorithm_name(plan.shape(first)), "ring");
-  Diagnostics diagnostics;
-  validate(plan, diagnostics);
-  EXPECT_TRUE(diagnostics.all().empty());
+  EXPECT_TRUE(validate(plan).all().empty());
 }
 
 TEST(CollectiveCalls, OneCallKeepsItsPlainName) {
