@@ -23,10 +23,12 @@ inline constexpr std::array<std::string_view, 4> kOptimizerWords = {"sgd", "mome
 
 enum class Recompute : std::uint8_t {
   kNone,
-  kSelective,  // attention's scores only
-  kFull,       // every block from its input
+  kSelective,   // attention's scores only
+  kFull,        // every block from its input
+  kExceptLast,  // … but for the last micro-batch, whose backward comes at once (torchgpipe's word)
 };
-inline constexpr std::array<std::string_view, 3> kRecomputeWords = {"none", "selective", "full"};
+inline constexpr std::array<std::string_view, 4> kRecomputeWords = {"none", "selective", "full",
+                                                                    "except_last"};
 
 enum class Offload : std::uint8_t { kNone, kActivations, kWeights };
 inline constexpr std::array<std::string_view, 3> kOffloadWords = {"none", "activations", "weights"};

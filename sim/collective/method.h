@@ -64,6 +64,7 @@ class CollectiveMethods {
 
   const Topology& topology_;
   RouteCache& routes_;
+  NcclLaunch launch_;
   NcclPlanner nccl_;
 };
 
