@@ -66,6 +66,13 @@ inline constexpr std::array<std::string_view, 3> kServerSiteWords = {"gpu0", "cp
 enum class ServerMode : std::uint8_t { kSync, kAsync, kBounded };
 inline constexpr std::array<std::string_view, 3> kServerModeWords = {"sync", "async", "bounded"};
 
+enum class ServerTransport : std::uint8_t {
+  kMessages,     // pushes and pulls
+  kCollectives,  // reduce and broadcast, or all-to-all and all-gather, among the workers
+};
+inline constexpr std::array<std::string_view, 2> kServerTransportWords = {"messages",
+                                                                          "collectives"};
+
 struct Server {
   bool given = false;                   // the job has a "server" block
   std::optional<ServerSite> placement;  // none: cpu in one machine, hosts in several
@@ -73,6 +80,7 @@ struct Server {
   bool colocated = true;                // servers live on the workers' machines
   ServerMode mode = ServerMode::kSync;
   std::int64_t staleness = 3;  // bounded: steps a worker may be ahead
+  ServerTransport transport = ServerTransport::kMessages;
 };
 
 struct DdpOptions {

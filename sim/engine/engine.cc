@@ -40,6 +40,7 @@ Engine::Engine(const Plan& plan, const Topology& topology, const SimulationOptio
       times_(plan.size(), OpTimes{kNotYetReady, {}, kNotYetReady}),
       method_(plan.instance_count(), nullptr),
       link_bytes_(topology.link_count(), 0),
+      last_message_(plan.stream_count()),
       may_take_steps_(messages_of(plan) <= kMostStepwiseMessages) {
   place_devices();
   place_processors();
