@@ -279,7 +279,6 @@ constexpr std::array kCodes = {
         "ep may stand between."},
     DiagnosticCode{"E0909", "a strategy cannot do that",
                    "The strategy has no such dimension; the message names one that has."},
-<<<<<<< HEAD
     DiagnosticCode{"E0920", "no place for a parameter server",
                    "\"gpu0\" needs a rank, \"cpu\" a CPU in the machines with ranks, \"hosts\" "
                    "machines with the role server, or (colocated) the CPUs of those with ranks, or "
@@ -289,7 +288,6 @@ constexpr std::array kCodes = {
     DiagnosticCode{"E0922", "a strategy of one machine on several",
                    "nn.DataParallel is one process and MirroredStrategy one machine's: their ranks "
                    "share it. The message names the strategy for several machines."},
-=======
     DiagnosticCode{"E1001", "two rows of a case have one name",
                    "Rows are told apart by their names, in reports and in \"relative_to\"."},
     DiagnosticCode{"E1002", "a row is relative to one that is not there",
@@ -297,7 +295,6 @@ constexpr std::array kCodes = {
     DiagnosticCode{"E1003", "a case is not clear about what was measured",
                    "A case has a \"job\", measured in samples_per_s or step_s, or a "
                    "\"collective\", measured in time_s."},
->>>>>>> 0f0e5d5 (Add twinrun validate: predictions beside published measurements)
     DiagnosticCode{"W0201", "the GPU model is not known",
                    "Files written by hand often list GPUs only by their PCI class. Bandwidths are "
                    "right, but compute rate and memory are not known: name the model with --gpu."},

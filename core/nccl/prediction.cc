@@ -52,7 +52,10 @@ void deliver(NcclSearchGraph& graph, const NcclSearch& search, bool one_way) {
   double speed = graph.intra_gbps;
   if (graph.intra_path == NcclPath::kNvl) {
     speed *= reached_share(search.system.sm);
-  } else if (graph.through_host && graph.channels > 0 && !one_way) {
+  } else if (graph.through_host && one_way) {
+    const double hops = search.system.ranks;  // of a ring; a chain has one less on the same links
+    speed *= hops / (hops - 1);
+  } else if (graph.through_host && graph.channels > 0) {
     const int blocks = nccl_compute_channels(search.graphs.ring, search.system);
     speed = std::min(speed, host_rate(search.system.sm) * blocks / graph.channels);
   }

@@ -74,7 +74,8 @@ TEST(PipelineFill, SmallDataAreTheirOwnChunk) {
   EXPECT_NEAR(fill, (1 << 20) / (8 * 59.5 * 8 / 14 * 1e3), 1e-9);
 }
 
-// Four machines with one GPU: two channels, 2 MiB of each a chunk, slices half of that, 1 Gb/s.
+// Four machines with one GPU: two channels, 2 MiB of each a chunk, slices half of that; NCCL's list
+// has 0.12 GB/s for 1 Gb/s.
 TEST(WireWait, RingsWaitInEveryStepAndRoundThatTransfersDoNotHide) {
   NcclSearch search = search_of("p3.2xlarge:nodes=4,nic=1Gb/s");
   const auto wait = [&](double wire_us, std::int64_t bytes, CollectiveKind kind) {
@@ -84,7 +85,7 @@ TEST(WireWait, RingsWaitInEveryStepAndRoundThatTransfersDoNotHide) {
     return wire_wait_us(model, kind, kRing, kSimple, {bytes});
   };
   constexpr std::int64_t kMiB = 1 << 20;
-  constexpr double kSlice_us = 2 * kMiB / 125.0;
+  constexpr double kSlice_us = 2 * kMiB / 120.0;
   EXPECT_EQ(wait(0, 64 * kMiB, CollectiveKind::kAllReduce), 0);
   // 64 MiB go round four times, 2 · 3 steps each.
   EXPECT_NEAR(wait(50e3, 64 * kMiB, CollectiveKind::kAllReduce), 4 * 6 * (50e3 - kSlice_us), 1e-3);
