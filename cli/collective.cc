@@ -14,7 +14,7 @@
 #include "cli/topology_input.h"
 #include "cli/verb.h"
 #include "core/io/algorithm_words.h"
-#include "core/plan/plan_builder.h"
+#include "core/plan/collective_calls.h"
 #include "sim/simulate.h"
 
 // nccl-tests, simulated: one collective, many sizes.
@@ -59,39 +59,22 @@ struct Choice {
   [[nodiscard]] CollectiveKind kind() const { return static_cast<CollectiveKind>(collective); }
 };
 
-// One collective over the ranks; for send_recv each rank copies to the next one, or the first of
-// two to the second.
 Plan plan_of(const CollectiveOptions& options,
              const Choice& choice,
              const Topology& topology,
              const std::vector<VertexId>& ranks,
              Bytes bytes) {
-  PlanBuilder builder(options.collective);
-  std::vector<DeviceId> devices;
+  std::vector<std::string> devices;
   devices.reserve(ranks.size());
   for (const VertexId rank : ranks) {
-    devices.push_back(builder.add_device(topology.name(rank)));
+    devices.push_back(topology.name(rank));
   }
-  if (choice.is_send_recv()) {
-    const std::size_t senders = ranks.size() == 2 ? 1 : ranks.size();
-    for (std::size_t i = 0; i < senders && ranks.size() > 1; ++i) {
-      builder.add_copy(fmt::format("copy@{}", i), builder.stream(devices[i], "copy"),
-                       devices[(i + 1) % devices.size()], bytes);
-    }
-    return std::move(builder).finish();
+  CollectiveCall call;
+  call.bytes = bytes;
+  if (!choice.is_send_recv()) {
+    call.kind = choice.kind();
   }
-  CollectiveOpSpec spec;
-  spec.kind = choice.kind();
-  spec.group = builder.add_group("ranks", devices);
-  spec.bytes = bytes;
-  spec.algorithm = options.algorithm;
-  spec.dtype = choice.dtype;
-  spec.root = devices[options.root];
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    builder.add_collective(fmt::format("{}@{}", options.collective, i),
-                           builder.stream(devices[i], "comm"), spec);
-  }
-  return std::move(builder).finish();
+  return plan_of_calls(devices, {&call, 1}, {options.algorithm, choice.dtype, options.root});
 }
 
 std::string busiest_link(const Trace& trace) {

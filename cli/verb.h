@@ -53,6 +53,7 @@ Run add_schema(CLI::App& app);
 Run add_simulate(CLI::App& app);
 Run add_sweep(CLI::App& app);
 Run add_topo(CLI::App& app);
+Run add_validate(CLI::App& app);
 Run add_version(CLI::App& app);
 
 }  // namespace twinrun::cli

@@ -49,6 +49,11 @@ constexpr std::array kVerbs = {
          "twinrun flows transfers.csv --topology dgx-h100:nodes=16 --each\n"
          "twinrun flows list.csv --topology single-switch:hosts=64,bandwidth=12.5GB/s --window 16",
          add_flows},
+    Verb{"validate", "predictions beside published measurements",
+         "twinrun validate\n"
+         "twinrun validate --only tf_benchmarks --summary\n"
+         "twinrun validate my-measurements --format json",
+         add_validate},
     Verb{"doctor", "what this machine offers, and what to do about each missing part",
          "twinrun doctor\n"
          "twinrun doctor --format json",

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/nccl/prediction.h"
 #include "core/plan/plan.h"
 #include "core/topology/topology.h"
 #include "core/trace/trace.h"
@@ -25,6 +26,7 @@ struct SimulationOptions {
   double cores_per_node = 0;           // that the CPU devices of a machine share; 0: own ones
   std::vector<VertexId> servers = {};  // for parameter servers in places of their own
   std::uint32_t server_count = 0;
+  NcclLaunch launch = {};  // how processes drive their GPUs
   std::function<void(std::uint64_t done, std::uint64_t of)> progress =
       {};  // ops ended, now and then
 };

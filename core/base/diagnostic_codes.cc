@@ -291,6 +291,13 @@ constexpr std::array kCodes = {
     DiagnosticCode{"E0922", "a strategy of one machine on several",
                    "nn.DataParallel is one process and MirroredStrategy one machine's: their ranks "
                    "share it. The message names the strategy for several machines."},
+    DiagnosticCode{"E1001", "two rows of a case have one name",
+                   "Rows are told apart by their names, in reports and in \"relative_to\"."},
+    DiagnosticCode{"E1002", "a row is relative to one that is not there",
+                   "\"relative_to\" is the name of a row of the same file."},
+    DiagnosticCode{"E1003", "a case is not clear about what was measured",
+                   "A case has a \"job\", measured in samples_per_s or step_s, or a "
+                   "\"collective\", measured in time_s."},
     DiagnosticCode{"W0201", "the GPU model is not known",
                    "Files written by hand often list GPUs only by their PCI class. Bandwidths are "
                    "right, but compute rate and memory are not known: name the model with --gpu."},

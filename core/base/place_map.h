@@ -15,6 +15,8 @@ class PlaceMap {
   PlaceMap() = default;
   explicit PlaceMap(std::string file) : file_(std::move(file)) {}
 
+  [[nodiscard]] const std::string& file() const { return file_; }
+
   // The value at this pointer of the document, and all below it, was written at that place.
   void move(const std::string& pointer, Place place);
   // … by an option such as "--set training.dtype=fp16", which has no lines to point at.

@@ -15,9 +15,11 @@ namespace {
 constexpr std::string_view kDevicesFile = "topologies/devices.json";
 
 std::optional<Source> embedded(std::string_view file) {
-  for (const EmbeddedFile& candidate : embedded_topologies()) {
-    if (candidate.name == file) {
-      return Source::of_text(std::string(candidate.name), std::string(candidate.text));
+  for (const auto files : {embedded_topologies(), embedded_cases()}) {
+    for (const EmbeddedFile& candidate : files) {
+      if (candidate.name == file) {
+        return Source::of_text(std::string(candidate.name), std::string(candidate.text));
+      }
     }
   }
   return std::nullopt;

@@ -13,5 +13,6 @@ struct EmbeddedFile {
 
 std::span<const EmbeddedFile> embedded_topologies();  // topologies/*.json
 std::span<const EmbeddedFile> embedded_schemas();     // core/io/schemas/*.json
+std::span<const EmbeddedFile> embedded_cases();       // traces/published/*.json
 
 }  // namespace twinrun

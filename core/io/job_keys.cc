@@ -264,6 +264,7 @@ constexpr JobKey kKeys[] = {
     whole<&Job::server, &Server::count, 1, kMostDevices>("server", "count"),
     flag<&Job::server, &Server::colocated>("server", "colocated"),
     word<&Job::server, &Server::mode, kServerModeWords>("server", "mode"),
+    word<&Job::server, &Server::transport, kServerTransportWords>("server", "transport"),
     whole<&Job::server, &Server::staleness, 0, kMostSamples>("server", "staleness"),
 
     {"ddp", "bucket_cap_mb", read_bucket_cap, write_bucket_cap},

@@ -102,12 +102,18 @@ LoadedJob read_job(const Source& source, const JobOptions& options, Diagnostics&
   if (diagnostics.has_errors()) {
     return {};
   }
-  JsonTree tree = to_tree(written.root());
-  PlaceMap places(source.name());
-  settle_aliases(tree, source.name(), places, diagnostics);
-  apply_overrides(tree, options.overrides, source.name(), places, diagnostics);
+  return read_job_tree(to_tree(written.root()), PlaceMap(source.name()), options, diagnostics);
+}
+
+LoadedJob read_job_tree(JsonTree tree,
+                        PlaceMap places,
+                        const JobOptions& options,
+                        Diagnostics& diagnostics) {
+  const std::string& file = places.file();
+  settle_aliases(tree, file, places, diagnostics);
+  apply_overrides(tree, options.overrides, file, places, diagnostics);
   const JsonDocument document = to_document(tree, places, diagnostics);
-  return read_settled(document.root(), places, source.name(), options.open, diagnostics);
+  return read_settled(document.root(), places, file, options.open, diagnostics);
 }
 
 bool is_job(const Source& source) {

@@ -95,6 +95,7 @@ DeviceSpec read_device(JsonValue value, Diagnostics& diagnostics) {
   device.rate = object.bandwidth("rate").value_or(Bandwidth{});
   device.latency = object.time("latency").value_or(Time{});
   device.in_order = object.boolean("in_order").value_or(true);
+  device.is_tcp = object.boolean("tcp").value_or(false);
   device.price_per_hour = object.number("price_per_hour").value_or(0);
   device.watts = object.number("watts").value_or(0);
   device.source = object.string("source").value_or("");

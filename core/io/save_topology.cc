@@ -179,6 +179,9 @@ Json saved(const DeviceSpec& device) {
     json["rate"] = in_bits(device.rate);
   }
   put(json, "latency", device.latency);
+  if (device.is_tcp) {
+    json["tcp"] = true;
+  }
   if (!device.in_order) {
     json["in_order"] = false;
   }

@@ -177,6 +177,29 @@ bool set_p2p(TopologySpec& spec, const std::string& text) {
   return level.has_value();
 }
 
+// Another GPU of the catalogue in the places of the machine's own.
+bool set_gpu_device(TopologySpec& spec, const std::string& text) {
+  Diagnostics none;  // the catalogue's file has been read before
+  const JsonDocument document = JsonDocument::read(catalogue_devices(), none);
+  const std::vector<DeviceSpec> known = read_devices(document.root().find("devices"), none);
+  const auto device = std::find_if(known.begin(), known.end(), [&](const DeviceSpec& one) {
+    return one.kind == VertexKind::kGpu && one.name == text;
+  });
+  if (device == known.end()) {
+    return false;
+  }
+  for (TemplateSpec& one : spec.templates) {
+    for (PartSpec& part : one.parts) {
+      const bool is_gpu = part.template_name.empty() && part.kind == VertexKind::kGpu;
+      part.device = is_gpu ? text : part.device;
+    }
+  }
+  if (std::find(spec.devices.begin(), spec.devices.end(), *device) == spec.devices.end()) {
+    spec.devices.push_back(*device);
+  }
+  return true;
+}
+
 bool set_servers(TopologySpec& spec, const std::string& text) {
   NodesSpec* servers = group_with_role(spec, "server");
   const auto count = whole_number(text, {});
@@ -198,6 +221,7 @@ const std::vector<ExpressionKey>& expression_keys() {
       {"servers", "a whole number, for clusters with servers", set_servers},
       {"gpus", "a whole number, per node",
        count_key([](TopologySpec & s) -> auto& { return s.nodes.front().gpus; }, {0})},
+      {"gpu", "a GPU of the catalogue, such as p40", set_gpu_device},
       {"nics", "a whole number, per node", set_nics},
       {"devices", "a whole number, per node",
        count_key([](TopologySpec & s) -> auto& { return s.nodes.front().devices; },

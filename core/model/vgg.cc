@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -12,10 +13,20 @@ struct VggStage {
   int convolutions = 0;
   std::int64_t channels = 0;
 };
-constexpr std::array kVgg16Stages = {VggStage{2, 64}, VggStage{2, 128}, VggStage{3, 256},
-                                     VggStage{3, 512}, VggStage{3, 512}};
-constexpr std::string_view kVgg16Text =
-    "VGG-16 without batch norm, images of 224 × 224, 1000 classes";
+struct VggRow {
+  std::string_view name;
+  std::string_view title;
+  std::string_view configuration;
+  std::array<VggStage, 5> stages;
+};
+constexpr std::array kVggs = {
+    VggRow{"vgg16", "VGG-16", "D", {{{2, 64}, {2, 128}, {3, 256}, {3, 512}, {3, 512}}}},
+    VggRow{"vgg19", "VGG-19", "E", {{{2, 64}, {2, 128}, {4, 256}, {4, 512}, {4, 512}}}},
+};
+
+std::string vgg_text(const VggRow& row) {
+  return fmt::format("{} without batch norm, images of 224 × 224, 1000 classes", row.title);
+}
 
 void vgg_classifier(ImageNet& net) {
   for (const int number : {6, 7}) {
@@ -29,18 +40,19 @@ void vgg_classifier(ImageNet& net) {
   net.loss();
 }
 
-Model vgg16() {
-  ImageNet net({.name = "vgg16",
-                .description = std::string(kVgg16Text),
-                .source = "Simonyan and Zisserman, arXiv:1409.1556, configuration D",
+Model vgg(const VggRow& row) {
+  ImageNet net({.name = std::string(row.name),
+                .description = vgg_text(row),
+                .source = fmt::format("Simonyan and Zisserman, arXiv:1409.1556, configuration {}",
+                                      row.configuration),
                 .family = "vgg",
                 .inputs = 3L * 224 * 224},
                {3, 224, 224});
-  for (std::size_t stage = 0; stage < kVgg16Stages.size(); ++stage) {
-    for (int i = 1; i <= kVgg16Stages[stage].convolutions; ++i) {
+  for (std::size_t stage = 0; stage < row.stages.size(); ++stage) {
+    for (int i = 1; i <= row.stages[stage].convolutions; ++i) {
       const std::string place = fmt::format("{}_{}", stage + 1, i);
       net.open_block("conv" + place);
-      net.conv("conv" + place, kVgg16Stages[stage].channels, same_window(3, 3), true);
+      net.conv("conv" + place, row.stages[stage].channels, same_window(3, 3), true);
       net.relu("relu" + place);
     }
     net.max_pool(fmt::format("pool{}", stage + 1), square_window(2, 2, 0));
@@ -49,10 +61,19 @@ Model vgg16() {
   return net.finish();
 }
 
-std::vector<CatalogueModel> list_vgg() { return {{"vgg16", std::string(kVgg16Text)}}; }
+std::vector<CatalogueModel> list_vgg() {
+  std::vector<CatalogueModel> list;
+  list.reserve(kVggs.size());
+  for (const VggRow& row : kVggs) {
+    list.push_back({std::string(row.name), vgg_text(row)});
+  }
+  return list;
+}
 
 std::optional<Model> build_vgg(std::string_view name, std::int64_t /*sequence*/) {
-  return name == "vgg16" ? std::optional(vgg16()) : std::nullopt;
+  const auto* const row =
+      std::find_if(kVggs.begin(), kVggs.end(), [&](const VggRow& one) { return one.name == name; });
+  return row == kVggs.end() ? std::nullopt : std::optional(vgg(*row));
 }
 
 }  // namespace

@@ -95,6 +95,9 @@ struct NcclSystem {
   bool has_nvswitch = false;
   bool has_collnet = false;
   bool network_in_order = true;  // bytes of a message arrive in order
+  bool network_is_tcp = false;
+  // One way between machines, beyond what NCCL's figures contain. NCCL itself does not know of it.
+  double wire_latency_us = 0;
   bool operator==(const NcclSystem&) const = default;
 };
 

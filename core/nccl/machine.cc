@@ -217,6 +217,7 @@ class NcclMachine::Reader {
           machine_.nic_latency_us_ =
               std::max(machine_.nic_latency_us_, 2 * to_microseconds(spec->latency));
           machine_.network_in_order_ = machine_.network_in_order_ && spec->in_order;
+          machine_.network_is_tcp_ = machine_.network_is_tcp_ || spec->is_tcp;
         }
       }
       machine_.capacities_.insert(machine_.capacities_.end(), {sum, sum});

@@ -75,6 +75,7 @@ class NcclMachine {
   [[nodiscard]] double nvswitch_gbps() const { return nvswitch_gbps_; }
   [[nodiscard]] double nic_latency_us() const { return nic_latency_us_; }  // both ends together
   [[nodiscard]] bool network_in_order() const { return network_in_order_; }
+  [[nodiscard]] bool network_is_tcp() const { return network_is_tcp_; }
   [[nodiscard]] NcclCpu cpu() const { return cpu_; }
 
  private:
@@ -92,6 +93,7 @@ class NcclMachine {
   double nvswitch_gbps_ = 0;
   double nic_latency_us_ = 0;
   bool network_in_order_ = true;
+  bool network_is_tcp_ = false;
   NcclCpu cpu_ = NcclCpu::kOther;
 };
 

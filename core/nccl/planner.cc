@@ -1,11 +1,32 @@
 #include "core/nccl/planner.h"
 
+#include <algorithm>
+
 namespace twinrun {
 
 NcclPlanner::NcclPlanner(const Topology& topology,
                          const NcclTables& tables,
                          const NcclLaunch& launch)
     : topology_(topology), tables_(tables), launch_(launch), router_(topology) {}
+
+// The longest way from one machine to the next, as far as it is wires between machines. NCCL's
+// figures for a network hop come from clusters whose wires take a microsecond or two.
+double NcclPlanner::wire_latency_us(const NcclSearch& search) {
+  constexpr double kWithinNcclsFigures_us = 2;
+  double longest = 0;
+  for (std::size_t i = 0; i + 1 < search.members.size(); ++i) {
+    const auto route =
+        router_.route(search.members[i].gpus.front(), search.members[i + 1].gpus.front());
+    double wires = 0;
+    for (const LinkId link : route ? route->links : std::vector<LinkId>()) {
+      const bool is_wire = topology_.link_kind(link) == LinkKind::kNetwork;
+      wires += is_wire ? to_microseconds(topology_.latency(link)) : 0;
+    }
+    longest = std::max(longest, wires);
+  }
+  const double at_nics = search.graphs.ring.nic_latency_us;  // counted apart
+  return std::max(0.0, longest - at_nics - kWithinNcclsFigures_us);
+}
 
 NcclPlanner::Entry& NcclPlanner::entry(std::span<const VertexId> ranks) {
   std::vector<VertexId> key(ranks.begin(), ranks.end());
@@ -16,6 +37,7 @@ NcclPlanner::Entry& NcclPlanner::entry(std::span<const VertexId> ranks) {
   auto result = search_channels(topology_, ranks);
   Entry made{NcclRefusal{}, {}};
   if (auto* search = std::get_if<NcclSearch>(&result)) {
+    search->system.wire_latency_us = wire_latency_us(*search);
     const NcclPrediction prediction(*search, tables_, launch_);
     made.plan = NcclPlan{std::move(*search), prediction};
   } else {

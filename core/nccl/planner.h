@@ -38,6 +38,7 @@ class NcclPlanner {
     std::map<std::pair<CollectiveKind, NcclAlgorithm>, NcclTraffic> traffic;
   };
   Entry& entry(std::span<const VertexId> ranks);
+  double wire_latency_us(const NcclSearch& search);
 
   const Topology& topology_;
   NcclTables tables_;

@@ -48,10 +48,13 @@ double host_rate(int sm) {
       ->gbps;
 }
 
-void deliver(NcclSearchGraph& graph, const NcclSearch& search) {
+void deliver(NcclSearchGraph& graph, const NcclSearch& search, bool one_way) {
   double speed = graph.intra_gbps;
   if (graph.intra_path == NcclPath::kNvl) {
     speed *= reached_share(search.system.sm);
+  } else if (graph.through_host && one_way) {
+    const double hops = search.system.ranks;  // of a ring; a chain has one less on the same links
+    speed *= hops / (hops - 1);
   } else if (graph.through_host && graph.channels > 0) {
     const int blocks = nccl_compute_channels(search.graphs.ring, search.system);
     speed = std::min(speed, host_rate(search.system.sm) * blocks / graph.channels);
@@ -125,13 +128,34 @@ Pipeline pipeline_of(const NcclModel& model,
   return {};
 }
 
+double ring_wire_wait_us(const NcclModel& model,
+                         CollectiveKind collective,
+                         NcclProtocol protocol,
+                         Bytes bytes) {
+  constexpr double kChunkSteps = 4;  // buffer steps of a ring's chunk
+  constexpr double kSlices = 2;      // of a chunk
+  const NcclSystem& system = model.system();
+  const double rounds = collective == CollectiveKind::kAllReduce ? 2 : 1;
+  const double waits = rounds * (system.nodes - 1);
+  if (protocol != NcclProtocol::kSimple) {
+    return waits * system.wire_latency_us;
+  }
+  const double each = static_cast<double>(bytes.count) / system.ranks;
+  const double chunk = std::min(kChunkSteps * kChunkBytes * model.compute_channels(), each);
+  const double bus_gbps = model.cost(collective, NcclAlgorithm::kRing, protocol).bandwidth_gbps *
+                          rounds * (system.ranks - 1) / system.ranks;
+  const double hidden_us = chunk * (1 - 1 / kSlices) / (1000 * bus_gbps);
+  return std::max(system.wire_latency_us,
+                  each / chunk * waits * (system.wire_latency_us - hidden_us));
+}
+
 }  // namespace
 
-NcclSearchGraphs delivered(const NcclSearch& search) {
+NcclSearchGraphs delivered(const NcclSearch& search, bool one_way) {
   NcclSearchGraphs result = search.filled;
   if (search.system.nodes == 1) {
-    deliver(result.ring, search);
-    deliver(result.tree, search);
+    deliver(result.ring, search, one_way);
+    deliver(result.tree, search, one_way);
   }
   return result;
 }
@@ -159,11 +183,40 @@ double pipeline_fill_us(const NcclModel& model,
                    pipeline.later_stages * transfer_us});
 }
 
+double wire_wait_us(const NcclModel& model,
+                    CollectiveKind collective,
+                    NcclAlgorithm algorithm,
+                    NcclProtocol protocol,
+                    Bytes bytes) {
+  const NcclSystem& system = model.system();
+  const double wire_us = system.wire_latency_us;
+  const NcclCost& cost = model.cost(collective, algorithm, protocol);
+  if (wire_us <= 0 || system.nodes == 1 || !cost.allowed) {
+    return 0;
+  }
+  switch (algorithm) {
+    case NcclAlgorithm::kTree:
+    case NcclAlgorithm::kNvlsTree:
+      return 2 * nccl_tree_levels(system.nodes) * wire_us;
+    case NcclAlgorithm::kPat:
+      return nccl_tree_levels(system.nodes) * wire_us;
+    case NcclAlgorithm::kCollnetDirect:
+    case NcclAlgorithm::kCollnetChain:
+    case NcclAlgorithm::kNvls:
+      return 2 * wire_us;
+    case NcclAlgorithm::kRing:
+      break;
+  }
+  return has_root(collective) ? (system.nodes - 1) * wire_us
+                              : ring_wire_wait_us(model, collective, protocol, bytes);
+}
+
 NcclPrediction::NcclPrediction(const NcclSearch& search,
                                const NcclTables& tables,
                                const NcclLaunch& launch)
     : own_(search.system, search.graphs, tables),
       real_(search.system, delivered(search), expected(tables)),
+      real_one_way_(search.system, delivered(search, true), expected(tables)),
       launches_us_((launch.gpus_per_process - 1) * launch.launch_us) {}
 
 std::optional<NcclChoice> NcclPrediction::predict(CollectiveKind collective,
@@ -174,10 +227,12 @@ std::optional<NcclChoice> NcclPrediction::predict(CollectiveKind collective,
   if (!choice || choice->channels == 0) {
     return choice;  // nothing to send
   }
+  const NcclModel& real = has_root(collective) ? real_one_way_ : real_;
   const std::optional<double> time =
-      real_.time_us(collective, choice->algorithm, choice->protocol, bytes, pipelined);
+      real.time_us(collective, choice->algorithm, choice->protocol, bytes, pipelined);
   choice->time_us = *time + launches_us_ +
-                    pipeline_fill_us(real_, collective, choice->algorithm, choice->protocol, bytes);
+                    pipeline_fill_us(real, collective, choice->algorithm, choice->protocol, bytes) +
+                    wire_wait_us(real, collective, choice->algorithm, choice->protocol, bytes);
   return choice;
 }
 

@@ -192,6 +192,7 @@ class WholeSearch {
       system.max_sm = std::max(system.max_sm, machine.machine.max_sm());
       system.cpu = system.cpu == machine.machine.cpu() ? system.cpu : NcclCpu::kMixed;
       system.network_in_order = system.network_in_order && machine.machine.network_in_order();
+      system.network_is_tcp = system.network_is_tcp || machine.machine.network_is_tcp();
       system.has_nvswitch = system.has_nvswitch && machine.machine.on_nvswitch();
       result_.graphs = least(result_.graphs, machine.graphs);
       result_.filled = least(result_.filled, machine.filled);

@@ -23,10 +23,12 @@ inline constexpr std::array<std::string_view, 4> kOptimizerWords = {"sgd", "mome
 
 enum class Recompute : std::uint8_t {
   kNone,
-  kSelective,  // attention's scores only
-  kFull,       // every block from its input
+  kSelective,   // attention's scores only
+  kFull,        // every block from its input
+  kExceptLast,  // … but for the last micro-batch, whose backward comes at once (torchgpipe's word)
 };
-inline constexpr std::array<std::string_view, 3> kRecomputeWords = {"none", "selective", "full"};
+inline constexpr std::array<std::string_view, 4> kRecomputeWords = {"none", "selective", "full",
+                                                                    "except_last"};
 
 enum class Offload : std::uint8_t { kNone, kActivations, kWeights };
 inline constexpr std::array<std::string_view, 3> kOffloadWords = {"none", "activations", "weights"};
@@ -64,6 +66,13 @@ inline constexpr std::array<std::string_view, 3> kServerSiteWords = {"gpu0", "cp
 enum class ServerMode : std::uint8_t { kSync, kAsync, kBounded };
 inline constexpr std::array<std::string_view, 3> kServerModeWords = {"sync", "async", "bounded"};
 
+enum class ServerTransport : std::uint8_t {
+  kMessages,     // pushes and pulls
+  kCollectives,  // reduce and broadcast, or all-to-all and all-gather, among the workers
+};
+inline constexpr std::array<std::string_view, 2> kServerTransportWords = {"messages",
+                                                                          "collectives"};
+
 struct Server {
   bool given = false;                   // the job has a "server" block
   std::optional<ServerSite> placement;  // none: cpu in one machine, hosts in several
@@ -71,6 +80,7 @@ struct Server {
   bool colocated = true;                // servers live on the workers' machines
   ServerMode mode = ServerMode::kSync;
   std::int64_t staleness = 3;  // bounded: steps a worker may be ahead
+  ServerTransport transport = ServerTransport::kMessages;
 };
 
 struct DdpOptions {

@@ -83,8 +83,8 @@ Time time_on(const Topology& topology, VertexId vertex, const ComputeSpec& spec)
 
 Time layer_time(const Topology& topology, VertexId vertex, const LayerWork& work, Recompute again) {
   const Time forward = time_on(topology, vertex, work.forward);
-  const bool is_recomputed =
-      again == Recompute::kFull || (again == Recompute::kSelective && work.saved_scores.count > 0);
+  const bool is_recomputed = again == Recompute::kFull || again == Recompute::kExceptLast ||
+                             (again == Recompute::kSelective && work.saved_scores.count > 0);
   Time sum = is_recomputed ? forward + forward : forward;
   for (const auto& backward : {work.backward_input, work.backward_weight}) {
     sum = backward ? sum + time_on(topology, vertex, *backward) : sum;

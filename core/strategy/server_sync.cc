@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/strategy/collective_server.h"
 #include "core/strategy/detail/server_side.h"
 #include "core/strategy/detail/server_traffic.h"
 
@@ -126,6 +127,9 @@ std::vector<OpId> ServerSync::reduced(const RankStep& at) {
 void ServerSync::finish() { ServerSide(steps_, *traffic_).emit(); }
 
 std::unique_ptr<GradientSync> make_server_sync(StepBuilder& steps, bool sums_in_machines) {
+  if (steps.job().server.transport == ServerTransport::kCollectives) {
+    return std::make_unique<CollectiveServer>(steps);
+  }
   std::optional<ServerSites> sites =
       server_sites(steps.job(), steps.topology(), steps.layout(), steps.diagnostics());
   if (!sites) {

@@ -87,19 +87,31 @@ bool StepBuilder::should_merge() const {
 
 void StepBuilder::prepare_chunks() {
   merged_ = should_merge();
-  chunks_.clear();
-  const PieceOptions options{job_.training.recompute,
+  const bool spares_last = job_.training.recompute == Recompute::kExceptLast;
+  chunks_ = chunks_with(spares_last ? Recompute::kFull : job_.training.recompute);
+  last_micro_chunks_ = spares_last ? chunks_with(Recompute::kNone) : std::vector<ChunkPieces>();
+}
+
+std::vector<ChunkPieces> StepBuilder::chunks_with(Recompute recompute) {
+  const PieceOptions options{recompute,
                              recompute_whole_chunks_,
                              merged_,
                              job_.training.dtype,
                              layout_.micro_batch,
                              job_.parallelism.sequence_parallel ? layout_.tensor : 1};
+  std::vector<ChunkPieces> chunks;
   for (const ChunkRange& part : parts_) {
     ChunkPieces& chunk =
-        chunks_.emplace_back(chunk_pieces(model_, work_, part.first, part.end, options));
+        chunks.emplace_back(chunk_pieces(model_, work_, part.first, part.end, options));
     prepare(chunk.forward);
     prepare(chunk.backward);
   }
+  return chunks;
+}
+
+const ChunkPieces& StepBuilder::passes_of(std::int64_t part, std::int64_t micro) const {
+  const bool is_spared = !last_micro_chunks_.empty() && micro == layout_.micro_batches - 1;
+  return (is_spared ? last_micro_chunks_ : chunks_)[static_cast<std::size_t>(part)];
 }
 
 StreamId StepBuilder::stream(std::size_t rank, std::string_view name) {
@@ -301,7 +313,7 @@ std::string StepBuilder::message_text(std::string_view what, std::int64_t part) 
 }
 
 void StepBuilder::forward(RankProgram& program, const StageAction& action) {
-  const ChunkPieces& chunk = pieces_of(part_of(program.at.stage, action.chunk));
+  const ChunkPieces& chunk = passes_of(part_of(program.at.stage, action.chunk), action.micro);
   std::vector<OpId> after;
   if (const OpId received = receive(program, action, true); received != no_id<OpId>()) {
     after.push_back(received);
@@ -316,7 +328,8 @@ void StepBuilder::forward(RankProgram& program, const StageAction& action) {
 }
 
 void StepBuilder::backward(RankProgram& program, const StageAction& action) {
-  std::span<const Piece> pieces = pieces_of(part_of(program.at.stage, action.chunk)).backward;
+  std::span<const Piece> pieces =
+      passes_of(part_of(program.at.stage, action.chunk), action.micro).backward;
   const std::string micro = micro_text(action.micro);
   std::vector<OpId> after;
   if (program.last_send != no_id<OpId>()) {

@@ -100,6 +100,8 @@ class StepBuilder {
     return chunks_[static_cast<std::size_t>(part)];
   }
   void prepare_chunks();
+  // The same for one micro-batch: the last may keep what the others recompute.
+  [[nodiscard]] const ChunkPieces& passes_of(std::int64_t part, std::int64_t micro) const;
 
  private:
   struct RankProgram;  // the state while one rank is emitted
@@ -114,6 +116,7 @@ class StepBuilder {
   OpId add_tensor_collective(const RankStep& at, const TensorCollective& what, std::string_view id);
   void hold_state(std::size_t rank, bool updates);
   [[nodiscard]] bool should_merge() const;
+  std::vector<ChunkPieces> chunks_with(Recompute recompute);
   [[nodiscard]] Time time_on(const Piece& piece, VertexId vertex) const;
   [[nodiscard]] std::string micro_text(std::int64_t micro) const;
   [[nodiscard]] std::string message_text(std::string_view what, std::int64_t part) const;
@@ -133,7 +136,8 @@ class StepBuilder {
   std::vector<DeviceId> devices_;  // by rank
   std::vector<LayerWork> work_;    // by layer
   std::vector<ChunkRange> parts_;
-  std::vector<ChunkPieces> chunks_;  // by part
+  std::vector<ChunkPieces> chunks_;             // by part
+  std::vector<ChunkPieces> last_micro_chunks_;  // … where the last micro-batch recomputes nothing
   bool merged_ = false;
   bool recompute_whole_chunks_ = false;
   bool updates_each_micro_batch_ = false;

@@ -54,6 +54,7 @@ struct DeviceSpec {
   Bandwidth rate{};      // NIC: one port, one direction
   Time latency{};        // NIC: added to every message that passes it
   bool in_order = true;  // NIC: bytes of a message arrive in order; else NCCL uses only Simple
+  bool is_tcp = false;   // NIC: messages go over TCP, copied by the host
   double price_per_hour = 0;
   double watts = 0;
   std::string source;

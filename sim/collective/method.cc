@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/diagnostics.h"
+#include "sim/collective/nccl_exchange.h"
 #include "sim/collective/nccl_method.h"
 
 namespace twinrun::sim {
@@ -58,8 +59,13 @@ std::string unknown_algorithm(std::string_view name) {
 
 }  // namespace
 
-CollectiveMethods::CollectiveMethods(const Topology& topology, RouteCache& routes)
-    : topology_(topology), routes_(routes), nccl_(topology) {}
+CollectiveMethods::CollectiveMethods(const Topology& topology,
+                                     RouteCache& routes,
+                                     const NcclLaunch& launch)
+    : topology_(topology),
+      routes_(routes),
+      launch_(launch),
+      nccl_(topology, default_nccl_tables(), launch) {}
 
 CollectiveSpec CollectiveMethods::spec_of(const CollectiveRequest& request) const {
   CollectiveSpec spec;
@@ -156,7 +162,9 @@ CollectiveMethod CollectiveMethods::choose(const CollectiveRequest& request) {
   }
   const bool is_open = request.fidelity == Fidelity::kAuto && !is_ours;
   if (request.fidelity == Fidelity::kNccl || is_open) {
-    NcclMethod nccl = nccl_method(request, nccl_, topology_);
+    NcclMethod nccl = request.kind == CollectiveKind::kAllToAll
+                          ? nccl_exchange(request, nccl_, launch_, routes_, topology_)
+                          : nccl_method(request, nccl_, topology_);
     if (nccl.method) {
       nccl.method->why = is_open ? "the ranks are GPUs, and NCCL has this collective" : "";
       return *std::move(nccl.method);

@@ -54,7 +54,7 @@ inline constexpr std::uint64_t kMostStepwiseMessages = 2'000'000;
 // Chooses and prepares. Throws CannotRun when the algorithm named cannot do it.
 class CollectiveMethods {
  public:
-  CollectiveMethods(const Topology& topology, RouteCache& routes);
+  CollectiveMethods(const Topology& topology, RouteCache& routes, const NcclLaunch& launch = {});
   CollectiveMethod choose(const CollectiveRequest& request);
 
  private:
@@ -64,6 +64,7 @@ class CollectiveMethods {
 
   const Topology& topology_;
   RouteCache& routes_;
+  NcclLaunch launch_;
   NcclPlanner nccl_;
 };
 

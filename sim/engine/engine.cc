@@ -33,13 +33,14 @@ Engine::Engine(const Plan& plan, const Topology& topology, const SimulationOptio
       options_(options),
       graph_(plan),
       routes_(topology),
-      methods_(topology, routes_),
+      methods_(topology, routes_, options.launch),
       network_(std::make_unique<MaxMin>(shared_links(topology))),
       memory_(plan),
       missing_(plan.instance_count()),
       times_(plan.size(), OpTimes{kNotYetReady, {}, kNotYetReady}),
       method_(plan.instance_count(), nullptr),
       link_bytes_(topology.link_count(), 0),
+      last_message_(plan.stream_count()),
       may_take_steps_(messages_of(plan) <= kMostStepwiseMessages) {
   place_devices();
   place_processors();

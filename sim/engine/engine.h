@@ -42,6 +42,10 @@ class Engine {
     std::uint32_t from = 0;     // of a step: participants
     std::uint32_t to = 0;
   };
+  struct LastMessage {
+    StreamId receiver = no_id<StreamId>();
+    Time end{};
+  };
   // Collectives of one shape and size are done in one way.
   struct MethodKey {
     std::uint32_t shape = 0;
@@ -80,6 +84,7 @@ class Engine {
   void watch_processor(std::uint32_t processor);
   const CollectiveMethod& method_of(InstanceId instance);
   [[nodiscard]] Time compute_time_of(OpId op) const;
+  [[nodiscard]] Time latency_left(OpId send, Time latency) const;
   [[nodiscard]] bool is_alone(InstanceId instance) const;
   [[nodiscard]] std::string_view first_unended() const;
   void check_all_ended() const;
@@ -112,6 +117,7 @@ class Engine {
   std::map<MethodKey, CollectiveMethod> method_by_shape_;
   std::vector<const CollectiveMethod*> method_;  // by instance
   std::vector<double> link_bytes_;               // by link
+  std::vector<LastMessage> last_message_;        // by stream of sends
   bool may_take_steps_;                          // see CollectiveRequest
   std::size_t running_ = 0;                      // ops that started and have not ended
   std::size_t ended_ = 0;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/check.h"
@@ -57,6 +58,23 @@ void Engine::start_copy(OpId op) {
   start_transfer({Owner::kCopy, static_cast<std::uint32_t>(op)}, routes_.links(route), copy.bytes);
 }
 
+// The head of a message travels while the tail of the one before it arrives, if its data were there
+// by then: of messages in a row between two streams only the first waits for the wire.
+Time Engine::latency_left(OpId send, Time latency) const {
+  const OpId receive = plan_.message(send).partner;
+  const LastMessage& last = last_message_[index_of(plan_.stream(send))];
+  if (last.receiver != plan_.stream(receive)) {
+    return latency;
+  }
+  Time could_leave = last.end - latency;
+  for (const OpId op : {send, receive}) {
+    for (const OpId before : plan_.predecessors(op)) {
+      could_leave = std::max(could_leave, times_[index_of(before)].end);
+    }
+  }
+  return std::clamp(latency - (now_ - could_leave), Time{}, latency);
+}
+
 void Engine::start_message(OpId send) {
   const MessageOp& message = plan_.message(send);
   start_op(send);
@@ -70,7 +88,7 @@ void Engine::start_message(OpId send) {
   const CachedRoute& route =
       routes_.find(vertex_[index_of(plan_.device(send))], vertex_[index_of(message.peer)]);
   start_transfer({Owner::kMessage, static_cast<std::uint32_t>(send)}, routes_.links(route),
-                 message.bytes);
+                 message.bytes, {.latency = latency_left(send, Time{route.latency_ps})});
 }
 
 void Engine::start_transfer(const Transit& transit,
@@ -98,8 +116,10 @@ void Engine::end_transfer(const Transit& transit) {
       return finish(id_at<OpId>(transit.subject));
     case Owner::kMessage: {
       const auto send = id_at<OpId>(transit.subject);
+      const OpId receive = plan_.message(send).partner;
+      last_message_[index_of(plan_.stream(send))] = {plan_.stream(receive), now_};
       finish(send);
-      return finish(plan_.message(send).partner);
+      return finish(receive);
     }
     case Owner::kFluid:
       return finish_instance(id_at<InstanceId>(transit.subject));

@@ -50,6 +50,14 @@ class Collective(unittest.TestCase):
         row, = rows("send_recv", "--topology", switch(2), "--ranks", "node0/cpu0,node1/cpu0", "-b", "125000")
         self.assertAlmostEqual(row["time_s"], 12e-6, delta=1e-15)
 
+    def test_an_all_to_all_over_nccl_is_a_group_of_messages(self):
+        # 8 KiB to each of 8: half a microsecond for each of 16 calls, and NCCL's latency of a step.
+        small, large = rows("all_to_all", "--topology", "dgx-a100", "-b", "64K", "-e", "1G", "-f", "16384")
+        self.assertEqual((small["algorithm"], small["protocol"]), ("SendRecv", "Simple"))
+        self.assertGreater(small["time_s"], 8e-6)
+        self.assertLess(small["time_s"], 30e-6)
+        self.assertAlmostEqual(large["time_s"] - small["time_s"], 7 / 8 * (2**30 - 2**16) / 240e9, delta=3e-5)
+
     def test_nothing_takes_no_time_and_has_no_rate(self):
         for options in (("-b", "0"), ("-b", "1M", "--ranks", "1")):
             row, = rows("all_reduce", "--topology", switch(4), *options)

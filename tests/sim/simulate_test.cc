@@ -234,6 +234,30 @@ TEST_F(TwoHosts, AMessageGoesWhenBothAreThere) {
   EXPECT_EQ(trace.ops[index_of(receive)], (OpTimes{microseconds(10), microseconds(10), end}));
 }
 
+// Two of 10 us over wires of 2 us: the second is on its way while the first arrives.
+TEST_F(TwoHosts, MessagesInARowWaitForTheWireOnce) {
+  const auto message = [&](const std::string& name) {
+    builder_.add_send(name + "-out", builder_.stream(a_, "out"), {.peer = b_, .bytes = {125'000}});
+    builder_.add_recv(name + "-in", builder_.stream(b_, "in"), {.peer = a_, .bytes = {125'000}});
+  };
+  message("first");
+  message("second");
+  message("third");
+  EXPECT_EQ(run().trace.makespan, microseconds(2 + 3 * 10));
+}
+
+// The data of the second come 11 us after the start: one of its two microseconds is hidden.
+TEST_F(TwoHosts, AMessageWhoseDataComeLateWaitsForTheRest) {
+  const OpId late = work("late", builder_.stream(a_, "compute"), microseconds(11));
+  builder_.add_send("0-out", builder_.stream(a_, "out"), {.peer = b_, .bytes = {125'000}});
+  builder_.add_recv("0-in", builder_.stream(b_, "in"), {.peer = a_, .bytes = {125'000}});
+  const OpId second =
+      builder_.add_send("1-out", builder_.stream(a_, "out"), {.peer = b_, .bytes = {125'000}});
+  builder_.add_recv("1-in", builder_.stream(b_, "in"), {.peer = a_, .bytes = {125'000}});
+  builder_.depend(second, late);
+  EXPECT_EQ(run().trace.makespan, microseconds(12 + 1 + 10));
+}
+
 TEST_F(TwoHosts, CopiesInBothDirectionsDoNotShareAFullDuplexLink) {
   builder_.add_copy("there", builder_.stream(a_, "copy"), b_, {125'000});
   builder_.add_copy("back", builder_.stream(b_, "copy"), a_, {125'000});

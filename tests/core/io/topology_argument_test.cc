@@ -69,6 +69,13 @@ TEST(TopologyArgument, ServersAreCountedApart) {
   EXPECT_EQ(topology.role(id_at<NodeId>(8)), "server");
 }
 
+TEST(TopologyArgument, GpusMayBeOthersOfTheCatalogue) {
+  const Topology topology = topology_of("pcie-8gpu:gpu=p40,gpus=2");
+  ASSERT_EQ(topology.compute_devices().size(), 2U);
+  EXPECT_EQ(topology.device(at(topology, "gpu1"))->name, "p40");
+  EXPECT_EQ(topology.device(at(topology, "cpu0"))->name, "xeon-e5-2698v4");
+}
+
 TEST(TopologyArgument, OversubscriptionNeedsLeavesAndGetsThem) {
   const Topology topology = topology_of("p3.2xlarge:nodes=8,oversubscription=2");
   EXPECT_EQ(topology.fabric_kind(), "leaf-spine");
@@ -101,6 +108,8 @@ TEST(TopologyArgument, MistakesAreNamedWithWhatWouldBeRight) {
          "did you mean \"fat-tree\"?");
   expect("dgx-a100:nodes=2,levels=4,fabric=fat-tree", "E0321 \"4\" is no value for levels",
          "1, 2 or 3");
+  expect("dgx-a100:gpu=p41", "E0321 \"p41\" is no value for gpu", "a GPU of the catalogue");
+  expect("dgx-a100:gpu=cx6-200g", "E0321 \"cx6-200g\" is no value for gpu", "such as p40");
   expect("dgx-a100:servers=4", "E0321 \"4\" is no value for servers", "clusters with servers");
   expect("dgx-a100:nodes=4,fabric=torus,dims=2xx2", "E0321 \"2xx2\" is no value for dims", "4x4x2");
   expect("dgx-a100:gpus=9", "E0306 a \"dgx-a100\" has 8 GPUs, not 9", "1 to 8");

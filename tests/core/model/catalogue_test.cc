@@ -57,6 +57,16 @@ TEST(Catalogue, ImageNetworksHaveThePublishedTotals) {
   EXPECT_EQ(total("resnet152").parameters, 60'192'808);
   EXPECT_NEAR(static_cast<double>(total("resnet101").macs), 7.80e9, 0.005e9);
   EXPECT_NEAR(static_cast<double>(total("resnet152").macs), 11.51e9, 0.005e9);
+  // The same: 1.81, 3.66 and 19.63 GMAC.
+  EXPECT_EQ(total("resnet18").parameters, 11'689'512);
+  EXPECT_EQ(total("resnet34").parameters, 21'797'672);
+  EXPECT_EQ(total("vgg19").parameters, 143'667'240);
+  EXPECT_NEAR(static_cast<double>(total("resnet18").macs), 1.81e9, 0.005e9);
+  EXPECT_NEAR(static_cast<double>(total("resnet34").macs), 3.66e9, 0.005e9);
+  EXPECT_NEAR(static_cast<double>(total("vgg19").macs), 19.63e9, 0.005e9);
+  // timm's tables: 64.67 M, and 15.07 GMAC with those of norms, 0.4 %.
+  EXPECT_NEAR(static_cast<double>(total("resnet200").parameters), 64.67e6, 0.005e6);
+  EXPECT_NEAR(static_cast<double>(total("resnet200").macs), 15.07e9, 0.07e9);
 }
 
 TEST(Catalogue, AlexNetLayerByLayer) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/nccl/planner.h"
 #include "tests/core/nccl/reference_topologies.h"
 #include "tests/core/topology/topologies_for_tests.h"
 
@@ -71,6 +72,51 @@ TEST(PipelineFill, SmallDataAreTheirOwnChunk) {
       pipeline_fill_us(model, CollectiveKind::kAllReduce, kNvls, kSimple, {1 << 20});
   // One stage later, at 8 × 59.5 × 8/14 GB/s.
   EXPECT_NEAR(fill, (1 << 20) / (8 * 59.5 * 8 / 14 * 1e3), 1e-9);
+}
+
+// Four machines with one GPU: two channels, 2 MiB of each a chunk, slices half of that; NCCL's list
+// has 0.12 GB/s for 1 Gb/s.
+TEST(WireWait, RingsWaitInEveryStepAndRoundThatTransfersDoNotHide) {
+  NcclSearch search = search_of("p3.2xlarge:nodes=4,nic=1Gb/s");
+  const auto wait = [&](double wire_us, std::int64_t bytes, CollectiveKind kind) {
+    search.system.wire_latency_us = wire_us;
+    const NcclModel model(search.system, search.graphs);
+    EXPECT_EQ(model.compute_channels(), 2);
+    return wire_wait_us(model, kind, kRing, kSimple, {bytes});
+  };
+  constexpr std::int64_t kMiB = 1 << 20;
+  constexpr double kSlice_us = 2 * kMiB / 120.0;
+  EXPECT_EQ(wait(0, 64 * kMiB, CollectiveKind::kAllReduce), 0);
+  // 64 MiB go round four times, 2 · 3 steps each.
+  EXPECT_NEAR(wait(50e3, 64 * kMiB, CollectiveKind::kAllReduce), 4 * 6 * (50e3 - kSlice_us), 1e-3);
+  EXPECT_NEAR(wait(50e3, 64 * kMiB, CollectiveKind::kAllGather), 4 * 3 * (50e3 - kSlice_us), 1e-3);
+  // A slice takes longer than the wire: only the first is waited for.
+  EXPECT_NEAR(wait(10e3, 64 * kMiB, CollectiveKind::kAllReduce), 10e3, 1e-3);
+  // 4 MiB are chunks of half a MiB on each channel.
+  EXPECT_NEAR(wait(50e3, 4 * kMiB, CollectiveKind::kAllReduce), 6 * (50e3 - kSlice_us / 4), 1e-3);
+  // A chain hands on: three wires.
+  EXPECT_NEAR(wait(50e3, 64 * kMiB, CollectiveKind::kBroadcast), 3 * 50e3, 1e-3);
+}
+
+TEST(WireWait, PlannersKnowTheWiresOfTheTopology) {
+  const auto wire_us = [](const std::string& argument) {
+    const Topology topology = topology_of(argument);
+    NcclPlanner planner(topology);
+    return std::get<NcclPlan>(planner.plan(gpus_of(topology))).search.system.wire_latency_us;
+  };
+  EXPECT_NEAR(wire_us("p3.2xlarge:nodes=4,latency=25ms"), 2 * 25e3 - 2, 1e-6);
+  EXPECT_EQ(wire_us("dgx-a100:nodes=4"), 0);  // within what NCCL's figures contain
+  EXPECT_EQ(wire_us("dgx-a100"), 0);
+}
+
+// nccl_2x2080ti_pcie_no_p2p: 11 GB/s one way, 4 in each direction at once.
+TEST(NcclPrediction, OneWayThroughHostMemoryIsNotHeldUp) {
+  const NcclPrediction prediction(search_of("pcie-2x2080ti"));
+  const auto gbps = [&](CollectiveKind kind) {
+    return (1 << 30) / prediction.predict(kind, {1 << 30})->time_us / 1000;
+  };
+  EXPECT_NEAR(gbps(CollectiveKind::kBroadcast), 11.1, 1.1);
+  EXPECT_NEAR(gbps(CollectiveKind::kAllReduce), 4, 0.1);
 }
 
 TEST(NcclPrediction, OneProcessLaunchesOneAfterAnother) {

@@ -28,6 +28,14 @@ TEST(Recompute, AddsOneForwardOrTheScores) {
   }
 }
 
+// torchgpipe's rule: of four micro-batches three are recomputed.
+TEST(Recompute, TheLastMicroBatchMayKeepWhatOthersRecompute) {
+  Job job = example_job("gpipe", 4);
+  job.training.micro_batch_size = 1;
+  const double none = flops_of(job, Recompute::kNone);
+  EXPECT_DOUBLE_EQ(flops_of(job, Recompute::kExceptLast) - none, kForwardFlops * 3);
+}
+
 // GPipe keeps the input of its partition for each micro-batch, and the partition it works on.
 TEST(Recompute, GpipeKeepsInputsOfPartitions) {
   Job job = pipeline_job("gpipe", 2, 8);
