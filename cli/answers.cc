@@ -41,6 +41,7 @@ constexpr std::array<NamedPart, 10> kParts = {{
 
 std::vector<Answer> all_answers(JobSearch& search) {
   std::vector<Answer> answers;
+  answers.reserve(kQuestions.size());
   for (const auto question : kQuestions) {
     answers.push_back(question(search));
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 
@@ -110,10 +111,9 @@ Answer bandwidth_where_server_and_ring_meet(JobSearch& search) {
       {is_cluster
            ? "the rate of every NIC and switch port is scaled together"
            : "every link of the machine is scaled together; the rate is that of the fastest"}};
-  constexpr double kLeast = 1.0 / 64;
-  constexpr double kMost = 64;
+  constexpr std::array kFactors = {1.0 / 64, 1.0 / 16, 1.0 / 4, 1.0, 4.0, 16.0, 64.0};
   std::optional<double> before;
-  for (double factor = kLeast; factor <= kMost; factor *= 4) {
+  for (const double factor : kFactors) {
     const auto now = ring_advantage(search, factor);
     if (!now) {
       answer.answer = fmt::format("Cannot be compared here: {}.", search.why());
@@ -130,9 +130,9 @@ Answer bandwidth_where_server_and_ring_meet(JobSearch& search) {
     }
     before = now;
   }
-  answer.answer =
-      fmt::format("The {} is faster at every bandwidth from {:.3g} to {:.3g} GB/s.",
-                  before.value_or(0) > 0 ? "ring" : "server", kLeast * rate, kMost * rate);
+  answer.answer = fmt::format("The {} is faster at every bandwidth from {:.3g} to {:.3g} GB/s.",
+                              before.value_or(0) > 0 ? "ring" : "server", kFactors.front() * rate,
+                              kFactors.back() * rate);
   return answer;
 }
 

@@ -15,7 +15,7 @@ namespace twinrun::cli {
 // nothing, and why() says the reason.
 class JobSearch {
  public:
-  JobSearch(LoadedJob loaded, std::function<void()> on_run = {});
+  explicit JobSearch(LoadedJob loaded, std::function<void()> on_run = {});
 
   [[nodiscard]] const Job& job() const { return loaded_.job; }
   [[nodiscard]] const Model& model() const { return loaded_.model; }
