@@ -95,6 +95,32 @@ LoadedJob read_settled(JsonValue root,
   return out;
 }
 
+// By the first key that tells. Neither a schema nor a plan's key: a job may leave out all but its
+// model and topology.
+bool says_job(JsonTokens& tokens) {
+  constexpr std::array<std::string_view, 3> kOfPlans = {"ops", "devices", "groups"};
+  std::size_t depth = 0;
+  std::string key;
+  for (JsonToken token = tokens.next(); token != JsonToken::kEnd; token = tokens.next()) {
+    const bool opens = token == JsonToken::kBeginObject || token == JsonToken::kBeginArray;
+    const bool closes = token == JsonToken::kEndObject || token == JsonToken::kEndArray;
+    if (depth == 1 && token == JsonToken::kString && key == "schema") {
+      return tokens.text().starts_with("twinrun/job");
+    }
+    if (depth == 1 && token == JsonToken::kKey) {
+      key = tokens.text();
+    }
+    if (std::find(kOfPlans.begin(), kOfPlans.end(), key) != kOfPlans.end()) {
+      return false;
+    }
+    depth = opens ? depth + 1 : closes ? depth - 1 : depth;
+    if (depth == 0) {
+      break;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 LoadedJob read_job(const Source& source, const JobOptions& options, Diagnostics& diagnostics) {
@@ -117,32 +143,12 @@ LoadedJob read_job_tree(JsonTree tree,
 }
 
 bool is_job(const Source& source) {
-  constexpr std::array<std::string_view, 3> kOfPlans = {"ops", "devices", "groups"};
   try {
     JsonTokens tokens(source);
-    std::size_t depth = 0;
-    std::string key;
-    for (JsonToken token = tokens.next(); token != JsonToken::kEnd; token = tokens.next()) {
-      const bool opens = token == JsonToken::kBeginObject || token == JsonToken::kBeginArray;
-      const bool closes = token == JsonToken::kEndObject || token == JsonToken::kEndArray;
-      if (depth == 1 && token == JsonToken::kString && key == "schema") {
-        return tokens.text().starts_with("twinrun/job");
-      }
-      if (depth == 1 && token == JsonToken::kKey) {
-        key = tokens.text();
-        if (std::find(kOfPlans.begin(), kOfPlans.end(), key) != kOfPlans.end()) {
-          return false;
-        }
-      }
-      depth = opens ? depth + 1 : closes ? depth - 1 : depth;
-      if (depth == 0) {
-        break;  // neither says so: a job may leave out all but its model and topology
-      }
-    }
+    return says_job(tokens);
   } catch (const JsonSyntaxError&) {
     return false;  // whoever reads it complains
   }
-  return true;
 }
 
 }  // namespace twinrun

@@ -12,7 +12,7 @@ NcclPlanner::NcclPlanner(const Topology& topology,
 // The longest way from one machine to the next, as far as it is wires between machines. NCCL's
 // figures for a network hop come from clusters whose wires take a microsecond or two.
 double NcclPlanner::wire_latency_us(const NcclSearch& search) {
-  constexpr double kWithinNcclsFigures_us = 2;
+  constexpr double kWithinNcclsFiguresUs = 2;
   double longest = 0;
   for (std::size_t i = 0; i + 1 < search.members.size(); ++i) {
     const auto route =
@@ -25,7 +25,7 @@ double NcclPlanner::wire_latency_us(const NcclSearch& search) {
     longest = std::max(longest, wires);
   }
   const double at_nics = search.graphs.ring.nic_latency_us;  // counted apart
-  return std::max(0.0, longest - at_nics - kWithinNcclsFigures_us);
+  return std::max(0.0, longest - at_nics - kWithinNcclsFiguresUs);
 }
 
 NcclPlanner::Entry& NcclPlanner::entry(std::span<const VertexId> ranks) {

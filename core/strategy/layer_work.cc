@@ -30,7 +30,6 @@ Passes passes_of(LayerKind kind) {
       return {1, 1, 1, 1, 1};
     case LayerKind::kAdd:
     case LayerKind::kConcat:
-      return {1, 1, 1, 1, 0};
     case LayerKind::kConv:
     case LayerKind::kLinear:
     case LayerKind::kEmbedding:

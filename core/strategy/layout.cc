@@ -430,23 +430,23 @@ std::vector<VertexId> ranks_of(const Topology& topology,
 }
 
 std::vector<VertexId> ranks_of(const Topology& topology,
-                               std::vector<VertexId> all,
+                               std::vector<VertexId> candidates,
                                const std::string& list,
                                const Place& place,
                                Diagnostics& diagnostics) {
   if (list == "all") {
-    return all;
+    return candidates;
   }
   if (const auto count = count_in(list)) {
-    if (*count == 0 || *count > all.size()) {
+    if (*count == 0 || *count > candidates.size()) {
       diagnostics.error(
           "E0901", place,
-          fmt::format("{} ranks: {} has {} devices", *count, topology.name(), all.size()),
-          fmt::format("1 to {}, all, or names", all.size()));
+          fmt::format("{} ranks: {} has {} devices", *count, topology.name(), candidates.size()),
+          fmt::format("1 to {}, all, or names", candidates.size()));
       return {};
     }
-    all.resize(*count);
-    return all;
+    candidates.resize(*count);
+    return candidates;
   }
   std::vector<VertexId> named;
   for (std::size_t begin = 0; begin <= list.size();) {

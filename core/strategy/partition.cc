@@ -1,6 +1,7 @@
 #include "core/strategy/partition.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/base/check.h"
@@ -49,21 +50,33 @@ class EvenCut {
     for (std::size_t part = 0; part < parts_; ++part) {
       std::vector<double> next(blocks_ + 1, kNever);
       for (std::size_t end = part + 1; end <= blocks_; ++end) {
-        for (std::size_t first = end; first-- > part;) {
-          const std::int64_t time = before_[part][end] - before_[part][first];
-          if (time > most) {
-            break;
-          }
-          const double sum = join(cost[first], static_cast<double>(time));
-          if (sum < kNever && sum <= next[end]) {
-            next[end] = sum;
-            begin_[part][end] = first;
-          }
-        }
+        next[end] = best_part(join, most, cost, part, end);
       }
       cost = std::move(next);
     }
     return cost[blocks_];
+  }
+
+  // The same with this part the last and ending there; cost is that of the parts before.
+  template <class Join>
+  double best_part(const Join& join,
+                   std::int64_t most,
+                   const std::vector<double>& cost,
+                   std::size_t part,
+                   std::size_t end) {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t first = end; first-- > part;) {
+      const std::int64_t time = before_[part][end] - before_[part][first];
+      if (time > most) {
+        break;
+      }
+      const double sum = join(cost[first], static_cast<double>(time));
+      if (std::isfinite(sum) && sum <= least) {
+        least = sum;
+        begin_[part][end] = first;
+      }
+    }
+    return least;
   }
 
   std::size_t parts_;

@@ -82,8 +82,10 @@ std::vector<std::vector<ShardTransfer>> shard_over_servers(
     const std::vector<std::vector<TrainedLayer>>& families, const ShardOptions& options) {
   Sharding sharding(options.servers);
   std::vector<std::vector<ShardTransfer>> out;
+  out.reserve(families.size());
   for (const std::vector<TrainedLayer>& layers : families) {
     std::vector<LayerShares> shares;
+    shares.reserve(layers.size());
     for (const TrainedLayer& layer : layers) {
       shares.push_back(sharding.divide(layer));
     }

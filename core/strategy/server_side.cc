@@ -270,7 +270,7 @@ OpId ServerSide::add_sum(const Exchange& what,
   const OpId sum = steps_.plan().add_compute(
       fmt::format("step{}/{}/sum/{}/{}@{}", what.step, at_label, what.name, from, at_label),
       stream(device, what, "sum", from),
-      {0, {3 * 4 * what.transfer->elements}, Dtype::kFp32, std::nullopt});
+      {0, {what.transfer->elements * 3 * 4}, Dtype::kFp32, std::nullopt});
   depend(sum, after);
   return sum;
 }

@@ -50,9 +50,9 @@ class ServerSync : public GradientSync {
   void finish() override;
 
  private:
-  void pull(const RankStep& at, std::size_t transfer);
+  void pull(const RankStep& at, std::size_t number);
   void push_complete(const RankStep& at);
-  void push(const RankStep& at, std::size_t transfer, OpId ready);
+  void push(const RankStep& at, std::size_t number, OpId ready);
 
   StepBuilder& steps_;
   std::unique_ptr<ServerTraffic> traffic_;

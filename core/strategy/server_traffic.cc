@@ -10,17 +10,21 @@ namespace {
 constexpr std::int32_t kFirstServerTag = 1'000'000;
 constexpr std::int32_t kFirstMachineTag = 2'000'000;
 
+std::vector<TrainedLayer> trained_layers(const StepBuilder& steps, const RankStep& at) {
+  std::vector<TrainedLayer> out;
+  for (const std::size_t layer : steps.layers_on(at)) {
+    if (!steps.work()[layer].tensors.empty()) {
+      out.push_back({layer, steps.work()[layer].tensors});
+    }
+  }
+  return out;
+}
+
 std::vector<std::vector<TrainedLayer>> layers_by_family(const StepBuilder& steps) {
-  const Layout& layout = steps.layout();
   std::vector<std::vector<TrainedLayer>> out;
-  for (std::int64_t stage = 0; stage < layout.stages; ++stage) {
-    for (std::int64_t tensor = 0; tensor < layout.tensor; ++tensor) {
-      std::vector<TrainedLayer>& layers = out.emplace_back();
-      for (const std::size_t layer : steps.layers_on({0, 0, stage, tensor, 0})) {
-        if (!steps.work()[layer].tensors.empty()) {
-          layers.push_back({layer, steps.work()[layer].tensors});
-        }
-      }
+  for (std::int64_t stage = 0; stage < steps.layout().stages; ++stage) {
+    for (std::int64_t tensor = 0; tensor < steps.layout().tensor; ++tensor) {
+      out.push_back(trained_layers(steps, {0, 0, stage, tensor, 0}));
     }
   }
   return out;

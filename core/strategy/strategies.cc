@@ -128,6 +128,7 @@ const Strategy* strategy_of(const Job& job, const Topology& topology, Diagnostic
     return found;
   }
   std::vector<std::string> names;
+  names.reserve(kStrategies.size());
   for (const Strategy& strategy : kStrategies) {
     names.emplace_back(strategy.name);
   }

@@ -238,6 +238,7 @@ Breakdown breakdown(const Plan& plan, const Trace& trace, std::int64_t warmup_st
   }
   Analysis analysis(plan, trace, begin);
   std::vector<DeviceParts> parts;
+  parts.reserve(devices.size());
   for (const DeviceId device : devices) {
     parts.push_back(analysis.of(device));
   }

@@ -14,7 +14,7 @@ namespace {
 
 // Host side of one ncclSend or ncclRecv: nccl_all_ops_8xa100_superbench, whose process makes 128 of
 // them for eight GPUs, takes 60 us longer for an all-to-all of 1 KiB than for other collectives.
-constexpr double kCall_us = 0.5;
+constexpr double kCallUs = 0.5;
 
 // Of the wire that many TCP flows at once fill until the last has ended: the all-to-all part of
 // ps_vs_allreduce_aws_v100_tc, 0.61 to 0.85 over 4 to 16 machines.
@@ -66,7 +66,7 @@ NcclMethod nccl_exchange(const CollectiveRequest& request,
           .latency_us;
   const double latency_us = message_us + system.wire_latency_us +
                             (launch.gpus_per_process - 1) * launch.launch_us +
-                            2 * system.ranks * launch.gpus_per_process * kCall_us;
+                            2 * system.ranks * launch.gpus_per_process * kCallUs;
   method.fluid.latency = microseconds(latency_us);
   if (moving_s > 0) {
     method.fluid.most_bytes_per_s = static_cast<double>(method.fluid.bytes.count) / moving_s;
