@@ -67,7 +67,7 @@ def run(command, expected, status, scratch):
     environment = dict(os.environ, PATH=f"{scratch}/build/release:{os.environ['PATH']}", NO_COLOR="1",
                        COLUMNS="100", LC_ALL="C.UTF-8")
     done = subprocess.run(["bash", "-euc", command], cwd=scratch, env=environment, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=180)
     if done.returncode != status:
         return [f"exit status {done.returncode}, expected {status}:\n{done.stdout}"]
     while expected and not expected[-1].strip():
