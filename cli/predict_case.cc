@@ -51,10 +51,13 @@ std::string all_messages(const Diagnostics& diagnostics) {
   return out;
 }
 
-CasePrediction predict_job(const CaseFile& file, const CaseRow& row) {
+CasePrediction predict_job(const CaseFile& file, const CaseRow& row, const std::string& left_out) {
   Diagnostics diagnostics;
-  const LoadedJob loaded = read_case_job(file, row, diagnostics);
+  LoadedJob loaded = read_case_job(file, row, diagnostics);
   diagnostics.throw_if_errors();
+  for (DeviceSpec& device : loaded.topology.devices) {
+    device.leave_out = left_out;
+  }
   const Topology topology = build_topology(loaded.topology, diagnostics);
   diagnostics.throw_if_errors();
   CompileOptions options;
@@ -102,9 +105,10 @@ CasePrediction predict_collective(const CaseFile& file, const CaseRow& row) {
 
 }  // namespace
 
-CasePrediction predict_case(const CaseFile& file, const CaseRow& row) {
+CasePrediction predict_case(const CaseFile& file, const CaseRow& row, const std::string& left_out) {
   try {
-    return file.is_collective ? predict_collective(file, row) : predict_job(file, row);
+    // No curve has a say in how long collectives take.
+    return file.is_collective ? predict_collective(file, row) : predict_job(file, row, left_out);
   } catch (const InputError& error) {
     return {0, "", all_messages(error.diagnostics())};
   } catch (const UsageError& error) {

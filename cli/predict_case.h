@@ -12,7 +12,8 @@ struct CasePrediction {
   std::string failure;  // why there is none; "" when there is one
 };
 
-// What the simulator says about a row. Complaints about the row become its failure.
-CasePrediction predict_case(const CaseFile& file, const CaseRow& row);
+// What the simulator says about a row, with curves that were fitted without the table `left_out`
+// ("": to all of them). Complaints about the row become its failure.
+CasePrediction predict_case(const CaseFile& file, const CaseRow& row, const std::string& left_out);
 
 }  // namespace twinrun::cli

@@ -12,6 +12,7 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "cli/left_out_table.h"
 #include "cli/predict_case.h"
 #include "cli/prediction_errors.h"
 #include "cli/progress.h"
@@ -29,6 +30,7 @@ constexpr std::size_t kWorstRowsExplained = 8;
 struct ValidateOptions {
   std::string folder;
   std::vector<std::string> only;
+  std::string leave_out;
   bool summary_only = false;
 };
 
@@ -72,16 +74,20 @@ bool is_wanted(const CaseFile& file, const std::vector<std::string>& only) {
 }
 
 std::vector<ReadFile> read_files(Context& context, const ValidateOptions& options) {
-  std::vector<ReadFile> out;
+  std::vector<CaseFile> files;
   Diagnostics diagnostics;
   for (const Source& source : case_sources(context, options.folder)) {
-    CaseFile file = read_case(source, diagnostics);
-    if (is_wanted(file, options.only)) {
+    files.push_back(read_case(source, diagnostics));
+  }
+  diagnostics.throw_if_errors();
+  check_left_out(options.leave_out, files);
+  std::vector<ReadFile> out;
+  for (CaseFile& file : files) {
+    if (is_wanted(file, options.only) && is_predicted(options.leave_out, file)) {
       const std::size_t rows = file.rows.size();
       out.push_back({std::move(file), std::vector<CasePrediction>(rows)});
     }
   }
-  diagnostics.throw_if_errors();
   if (out.empty()) {
     throw UsageError("--only names no case file", "twinrun validate --summary lists them");
   }
@@ -89,7 +95,7 @@ std::vector<ReadFile> read_files(Context& context, const ValidateOptions& option
 }
 
 // Rows are independent: every core takes the next one that nobody has.
-void predict_all(Context& context, std::vector<ReadFile>& files) {
+void predict_all(Context& context, const std::string& leave_out, std::vector<ReadFile>& files) {
   std::vector<std::pair<std::size_t, std::size_t>> places;
   for (std::size_t file = 0; file < files.size(); ++file) {
     for (std::size_t row = 0; row < files[file].predictions.size(); ++row) {
@@ -104,7 +110,8 @@ void predict_all(Context& context, std::vector<ReadFile>& files) {
     for (std::size_t i = next++; i < places.size(); i = next++) {
       ReadFile& file = files[places[i].first];
       const std::size_t row = places[i].second;
-      file.predictions[row] = predict_case(file.cases, file.cases.rows[row]);
+      file.predictions[row] =
+          predict_case(file.cases, file.cases.rows[row], left_out_for(leave_out, file.cases));
       const std::lock_guard lock(mutex);
       progress.update(static_cast<std::int64_t>(++done), static_cast<std::int64_t>(places.size()),
                       file.cases.name);
@@ -323,14 +330,43 @@ Output output_of(Report report, const ValidateOptions& options) {
   return output;
 }
 
+// The summary of the same rows with nothing left out, to set beside.
+void put_left_out(Context& context,
+                  const ValidateOptions& options,
+                  std::vector<ReadFile>& files,
+                  Output& output) {
+  if (options.leave_out.empty()) {
+    return;
+  }
+  std::vector<const CaseFile*> cases;
+  for (const ReadFile& file : files) {
+    cases.push_back(&file.cases);
+  }
+  predict_all(context, "", files);
+  std::vector<ComparedRow> rows;
+  std::vector<FailedRow> failed;
+  for (const ReadFile& file : files) {
+    const std::vector<ComparedRow> more = compare_rows(file, failed);
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
+  const ErrorSummary known = summarize(rows);
+  output.json["leave_out"] = options.leave_out;
+  output.json["with_nothing_left_out"] = summary_json(known, rows);
+  output.tables.back().note += left_out_note(options.leave_out, cases) +
+                               fmt::format("With nothing left out: median {:.1f} %, p90 {:.1f} %\n",
+                                           known.median_abs_error_pct, known.p90_abs_error_pct);
+}
+
 Output run_validate(Context& context, const ValidateOptions& options) {
   std::vector<ReadFile> files = read_files(context, options);
-  predict_all(context, files);
+  predict_all(context, options.leave_out, files);
   Report report;
   for (const ReadFile& file : files) {
     add_file(file, report);
   }
-  return output_of(std::move(report), options);
+  Output output = output_of(std::move(report), options);
+  put_left_out(context, options, files, output);
+  return output;
 }
 
 }  // namespace
@@ -343,6 +379,9 @@ Run add_validate(CLI::App& app) {
   app.add_option("--only", options->only,
                  "tables, or parts of file names; may be given several times")
       ->type_name("NAME");
+  app.add_option("--leave-out", options->leave_out,
+                 "predict this table by curves that were fitted without it; each: all of them so")
+      ->type_name("TABLE");
   app.add_flag("--summary", options->summary_only, "leave the single rows out");
   return [options](Context& context) { return run_validate(context, *options); };
 }

@@ -8,7 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "core/compute/efficiency.h"
+#include "core/compute/gpu_family.h"
+#include "core/compute/product_time.h"
 
 namespace twinrun {
 namespace {
@@ -23,19 +24,14 @@ bool has_shape(const Kernel* kernel) { return kernel != nullptr && kernel->m > 0
 struct Work {
   double flops = 0;
   double bytes = 0;
-  double smallest_dim = 0;  // 0: not known
 };
 
 Work work_of(const ComputeOp& op, const Kernel* kernel) {
-  Work work{op.flops, static_cast<double>(op.bytes.count), 0};
-  if (!has_shape(kernel)) {
-    return work;
-  }
-  const double m = kernel->m;
-  const double n = kernel->n;
-  const double k = kernel->k;
-  work.smallest_dim = std::min({m, n, k});
-  if (work.flops == 0 && work.bytes == 0) {
+  Work work{op.flops, static_cast<double>(op.bytes.count)};
+  if (has_shape(kernel) && work.flops == 0 && work.bytes == 0) {
+    const double m = kernel->m;
+    const double n = kernel->n;
+    const double k = kernel->k;
     work.flops = 2 * m * n * k;
     work.bytes = static_cast<double>(stored_bytes(op.dtype)) * (m * k + k * n + m * n);
   }
@@ -83,7 +79,8 @@ std::optional<double> own_efficiency(const DeviceSpec& device,
                                      const Kernel* kernel,
                                      Dtype dtype,
                                      double flops) {
-  const std::string_view kind = has_shape(kernel) ? "gemm"
+  const bool is_matrix = has_shape(kernel) && kernel->taps == 0;
+  const std::string_view kind = is_matrix ? "gemm"
                                 : kernel != nullptr
                                     ? kKernelKindNames[static_cast<std::size_t>(kernel->kind)]
                                     : "";
@@ -114,18 +111,53 @@ std::optional<double> own_efficiency(const DeviceSpec& device,
   return above == nullptr ? below->fraction : between(*below, *above, flops);
 }
 
-double compute_seconds(const DeviceSpec& device,
-                       const Work& work,
-                       const Kernel* kernel,
-                       Dtype dtype,
-                       double compute_scale) {
-  const double at_peak = work.flops / (peak_of(device, dtype) * compute_scale);
-  if (const auto own = own_efficiency(device, kernel, dtype, work.flops)) {
-    return at_peak / *own;
+// Where the time of an op goes.
+struct Parts {
+  double compute_s = 0;
+  double memory_s = 0;
+  double total_s = 0;
+};
+
+Parts longer_of(double compute_s, double memory_s) {
+  return {compute_s, memory_s, std::max(compute_s, memory_s)};
+}
+
+// `rates` are those of the instance: peak 0 or memory rate 0 when not known.
+Parts modelled(const DeviceSpec& device,
+               const Kernel* kernel,
+               const ProductWork& work,
+               const EfficiencyTable& table) {
+  const double memory_s = work.bytes > 0 && work.memory_rate > 0 ? work.bytes / work.memory_rate
+                          : work.bytes > 0 && device.memory_bandwidth.bytes_per_s > 0
+                              ? std::numeric_limits<double>::infinity()
+                              : 0;
+  if (work.flops <= 0 || peak_of(device, work.dtype) <= 0) {
+    return longer_of(0, memory_s);
   }
-  const auto kind = has_shape(kernel) ? EfficiencyKind::kGemm : EfficiencyKind::kLayer;
-  const EfficiencyRow& row = efficiency_row(device, kind, dtype);
-  return at_peak / efficiency_at(row.curve, at_peak, work.smallest_dim);
+  const double at_peak_s = work.flops / work.peak;
+  if (const auto own = own_efficiency(device, kernel, work.dtype, work.flops)) {
+    return longer_of(at_peak_s / *own, memory_s);
+  }
+  if (!has_shape(kernel) || std::isinf(memory_s)) {
+    const EfficiencyCurve curve =
+        efficiency_curve(table, device, EfficiencyKind::kGemm, work.dtype);
+    return longer_of(at_peak_s / curve.most, memory_s);
+  }
+  const ProductTime product = product_time(device, work, *kernel, table);
+  return {product.compute_s, product.memory_s + product.other_s, product.total_s()};
+}
+
+ComputeNote note_of(const DeviceSpec& device, const ComputeOp& op, const ProductWork& work) {
+  if (work.flops > 0 && peak_of(device, work.dtype) <= 0) {
+    return ComputeNote::kNoPeak;
+  }
+  if (work.flops > 0 && work.dtype != op.dtype) {
+    return ComputeNote::kOtherDtype;
+  }
+  if (work.bytes > 0 && device.memory_bandwidth.bytes_per_s <= 0) {
+    return ComputeNote::kNoMemoryBandwidth;
+  }
+  return ComputeNote::kNone;
 }
 
 }  // namespace
@@ -159,41 +191,40 @@ ComputeTime compute_time(const DeviceSpec& device,
                          const ComputeOp& op,
                          const Kernel* kernel,
                          const ComputeScales& scales) {
-  const Work work = work_of(op, kernel);
+  return compute_time(device, op, kernel, scales, efficiency_table(device.leave_out));
+}
+
+ComputeTime compute_time(const DeviceSpec& device,
+                         const ComputeOp& op,
+                         const Kernel* kernel,
+                         const ComputeScales& scales,
+                         const EfficiencyTable& table) {
+  const Work asked = work_of(op, kernel);
   ComputeTime result;
   result.dtype = computed_dtype(device, op.dtype);
-  const double peak = peak_of(device, result.dtype) * scales.compute;
-  const auto measured = measured_s(device, kernel, op.dtype);
+  const ProductWork work{asked.flops,
+                         asked.bytes,
+                         static_cast<double>(stored_bytes(op.dtype)),
+                         peak_of(device, result.dtype) * scales.compute,
+                         device.memory_bandwidth.bytes_per_s * scales.memory_bandwidth *
+                             memory_share(family_of(device)),
+                         result.dtype};
   double seconds = 0;
-  if (measured) {
+  if (const auto measured = measured_s(device, kernel, op.dtype)) {
     seconds = *measured / scales.compute;
     result.bound = ComputeBound::kMeasured;
   } else {
-    const double memory_rate =
-        device.memory_bandwidth.bytes_per_s * scales.memory_bandwidth * kMemoryEfficiency;
-    const bool knows_peak = peak_of(device, result.dtype) > 0;
-    const bool knows_memory = device.memory_bandwidth.bytes_per_s > 0;
-    const double compute = work.flops > 0 && knows_peak
-                               ? compute_seconds(device, work, kernel, result.dtype, scales.compute)
-                               : 0;
-    const double memory = work.bytes > 0 && knows_memory ? work.bytes / memory_rate : 0;
+    const Parts parts = modelled(device, kernel, work, table);
     const double launch = to_seconds(device.launch_overhead);
-    const double roof = std::max(compute, memory);
-    seconds = roof + launch;
-    result.bound = roof <= launch      ? ComputeBound::kLaunch
-                   : compute >= memory ? ComputeBound::kCompute
-                                       : ComputeBound::kMemory;
-    if (work.flops > 0 && !knows_peak) {
-      result.note = ComputeNote::kNoPeak;
-    } else if (work.flops > 0 && result.dtype != op.dtype) {
-      result.note = ComputeNote::kOtherDtype;
-    } else if (work.bytes > 0 && !knows_memory) {
-      result.note = ComputeNote::kNoMemoryBandwidth;
-    }
+    seconds = parts.total_s + launch;
+    result.bound = parts.total_s <= launch             ? ComputeBound::kLaunch
+                   : parts.compute_s >= parts.memory_s ? ComputeBound::kCompute
+                                                       : ComputeBound::kMemory;
+    result.note = note_of(device, op, work);
   }
   result.time = saturated(seconds);
-  if (work.flops > 0 && peak > 0 && seconds > 0) {
-    result.efficiency = work.flops / (peak * seconds);
+  if (work.flops > 0 && work.peak > 0 && seconds > 0) {
+    result.efficiency = work.flops / (work.peak * seconds);
   }
   return result;
 }

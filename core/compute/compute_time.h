@@ -7,6 +7,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/units.h"
+#include "core/compute/efficiency.h"
 #include "core/plan/op.h"
 #include "core/topology/spec.h"
 
@@ -39,18 +40,26 @@ struct ComputeTime {
   ComputeNote note = ComputeNote::kNone;
 };
 
-// The roofline with an efficiency that depends on kind, format and size:
+// The roofline, plus the launch overhead:
 //
-//   max(FLOPs / (peak · efficiency), bytes / (memory bandwidth · 0.85)) + launch overhead
+//   a product         by its shape and the device's family, see product_time.h
+//   FLOPs and bytes   max(FLOPs / (peak · share), bytes / (memory bandwidth · share))
 //
-// The efficiency is the device's own curve when it has one that fits, else that of efficiency.h. A
-// GEMM whose time the device's table knows takes that time and nothing else. A GEMM that says
-// neither FLOPs nor bytes has 2·m·n·k and each matrix once. Never ends early (rounded up to a
-// picosecond) and never overflows: what takes longer than 106 days takes the largest Time.
+// A share of the peak that the device itself states (its own curve) wins over those of
+// efficiency.h, and counts as in the second line. A GEMM whose time the device's table knows takes
+// that time and nothing else. A GEMM that says neither FLOPs nor bytes has 2·m·n·k and each matrix
+// once. Never ends early (rounded up to a picosecond) and never overflows: what takes longer than
+// 106 days takes the largest Time.
 ComputeTime compute_time(const DeviceSpec& device,
                          const ComputeOp& op,
                          const Kernel* kernel,
                          const ComputeScales& scales = {});
+// With other curves than those the program has.
+ComputeTime compute_time(const DeviceSpec& device,
+                         const ComputeOp& op,
+                         const Kernel* kernel,
+                         const ComputeScales& scales,
+                         const EfficiencyTable& table);
 
 // The format a device computes in when asked for one: that one, else the narrowest that holds all
 // its values (fp16 and bf16 become fp32), else whatever it has. Itself when the device has none.

@@ -8,9 +8,23 @@
 namespace twinrun {
 namespace {
 
-constexpr auto kEfficiencyTable = std::to_array<EfficiencyRow>({
-#include "core/compute/efficiency_table.inc"
+constexpr auto kGemmRows = std::to_array<GemmRow>({
+#include "core/compute/gemm_efficiency.inc"
 });
+constexpr auto kConvRows = std::to_array<ConvRow>({
+#include "core/compute/conv_efficiency.inc"
+});
+
+constexpr std::array<std::string_view, 8> kFittedTables = {
+    "gemm_deepbench",
+    "gemm_a100_vs_size_figure",
+    "matmul_peak_achieved_mamf",
+    "single_gpu_batch_sweep_mxnet",
+    "single_gpu_cnn_fwd_bwd_torch",
+    "tf_benchmarks_p100_k80",
+    "training_scaling_nvidia_dle",
+    "gpipe_torchgpipe_p40",
+};
 
 // A format and those whose kernels come nearest to its.
 std::span<const Dtype> similar_dtypes(Dtype dtype) {
@@ -38,77 +52,85 @@ std::span<const Dtype> similar_dtypes(Dtype dtype) {
   return kFp32;
 }
 
-const EfficiencyRow* find_row(GpuFamily family, EfficiencyKind kind, Dtype dtype) {
+const GemmRow* find_gemm(const EfficiencyTable& table, GpuFamily family, Dtype dtype) {
   for (const Dtype similar : similar_dtypes(dtype)) {
-    for (const EfficiencyRow& row : kEfficiencyTable) {
-      if (row.family == family && row.kind == kind && row.dtype == similar) {
+    const GemmRow* whole = nullptr;
+    for (const GemmRow& row : table.gemms) {
+      if (row.family != family || row.dtype != similar) {
+        continue;
+      }
+      if (row.without == table.without) {
         return &row;
       }
+      whole = row.without.empty() ? &row : whole;
+    }
+    if (whole != nullptr) {
+      return whole;
     }
   }
   return nullptr;
 }
 
-}  // namespace
-
-GpuFamily family_of(const DeviceSpec& device) {
-  if (device.kind != VertexKind::kGpu) {
-    return GpuFamily::kCpu;
-  }
-  constexpr double kNoClockSurvives = 75;
-  switch (device.sm) {
-    case 50:
-    case 52:
-      return GpuFamily::kMaxwell;
-    case 60:
-      return GpuFamily::kPascal;
-    case 70:
-      return GpuFamily::kVolta;
-    case 80:
-      return GpuFamily::kAmpere;
-    case 90:
-      return GpuFamily::kHopper;
-    case 100:
-    case 103:
-      return GpuFamily::kBlackwell;
-    case 61:
-    case 75:
-    case 86:
-    case 89:
-    case 120:
-      return device.watts > 0 && device.watts <= kNoClockSurvives ? GpuFamily::kLowPower
-                                                                  : GpuFamily::kConsumer;
-    default:
-      return GpuFamily::kAnyGpu;
-  }
-}
-
-std::span<const EfficiencyRow> efficiency_table() { return kEfficiencyTable; }
-
-const EfficiencyRow& efficiency_row(const DeviceSpec& device, EfficiencyKind kind, Dtype dtype) {
+const GemmRow& gemm_row(const EfficiencyTable& table, const DeviceSpec& device, Dtype dtype) {
   const GpuFamily family = family_of(device);
-  if (family == GpuFamily::kCpu) {  // one guess for all formats
-    const EfficiencyRow* row = find_row(family, kind, Dtype::kFp32);
-    TWINRUN_CHECK(row != nullptr);
-    return *row;
-  }
-  for (const EfficiencyKind tried : {kind, EfficiencyKind::kGemm}) {
-    for (const GpuFamily from : {family, GpuFamily::kAnyGpu}) {
-      if (const EfficiencyRow* row = find_row(from, tried, dtype)) {
-        return *row;
-      }
+  const bool is_cpu = family == GpuFamily::kCpu;  // one guess for all formats
+  for (const GpuFamily from : {family, is_cpu ? family : GpuFamily::kAnyGpu}) {
+    if (const GemmRow* row = find_gemm(table, from, is_cpu ? Dtype::kFp32 : dtype)) {
+      return *row;
     }
   }
-  TWINRUN_CHECK(false && "the table has a row for GEMMs of any GPU in fp32 and fp16");
-  return kEfficiencyTable.front();
+  TWINRUN_CHECK(false && "the table has rows for CPUs, and for any GPU in fp32 and fp16");
+  return table.gemms.front();
 }
 
-double efficiency_at(const EfficiencyCurve& curve, double at_peak_s, double smallest_dim) {
-  const double at_peak_us = at_peak_s * 1e6;
-  const double by_size =
-      at_peak_us > 0 ? std::max(1 / (1 + curve.half_us / at_peak_us), kLeastShare) : kLeastShare;
-  const double by_shape = smallest_dim > 0 ? smallest_dim / (smallest_dim + curve.half_dim) : 1;
-  return curve.most * by_size * by_shape;
+const ConvRow& conv_row(const EfficiencyTable& table, ConvHardware hardware) {
+  const ConvRow* whole = nullptr;
+  for (const ConvRow& row : table.convs) {
+    if (row.hardware == hardware && row.without == table.without) {
+      return row;
+    }
+    whole = row.hardware == hardware && row.without.empty() ? &row : whole;
+  }
+  TWINRUN_CHECK(whole != nullptr);
+  return *whole;
+}
+
+}  // namespace
+
+ConvHardware conv_hardware_of(const DeviceSpec& device, Dtype dtype) {
+  switch (family_of(device)) {
+    case GpuFamily::kCpu:
+      return ConvHardware::kCpu;
+    case GpuFamily::kKepler:
+      return ConvHardware::kKepler;
+    case GpuFamily::kMaxwell:
+    case GpuFamily::kPascal:
+    case GpuFamily::kConsumer:
+      return ConvHardware::kBeforeVolta;
+    default:
+      return has_tensor_cores(device, dtype) ? ConvHardware::kTensorCores
+                                             : ConvHardware::kSinceVolta;
+  }
+}
+
+EfficiencyTable efficiency_table(std::string_view without) {
+  const bool is_fitted =
+      std::find(kFittedTables.begin(), kFittedTables.end(), without) != kFittedTables.end();
+  return {kGemmRows, kConvRows, is_fitted ? without : std::string_view()};
+}
+
+std::span<const std::string_view> fitted_tables() { return kFittedTables; }
+
+EfficiencyCurve efficiency_curve(const EfficiencyTable& table,
+                                 const DeviceSpec& device,
+                                 EfficiencyKind kind,
+                                 Dtype dtype) {
+  const EfficiencyCurve& gemm = gemm_row(table, device, dtype).curve;
+  if (kind == EfficiencyKind::kGemm) {
+    return gemm;
+  }
+  const ConvRow& conv = conv_row(table, conv_hardware_of(device, dtype));
+  return {gemm.most * conv.share, conv.tile, conv.half_dim, conv.setup_us};
 }
 
 }  // namespace twinrun

@@ -5,57 +5,62 @@
 #include <string_view>
 
 #include "core/base/dtype.h"
+#include "core/compute/gpu_family.h"
 #include "core/topology/spec.h"
 
 namespace twinrun {
 
-// GPUs whose kernels behave alike. Which one a device is follows from its compute capability.
-enum class GpuFamily : std::uint8_t {
-  kMaxwell,
-  kPascal,
-  kVolta,
-  kAmpere,
-  kHopper,
-  kBlackwell,
-  kConsumer,  // GeForce and their server cousins: 6.1, 7.5, 8.6, 8.9, 12.x
-  kLowPower,  // at most 75 W, which no clock survives for long: T4
-  kAnyGpu,
-  kCpu,
-};
-GpuFamily family_of(const DeviceSpec& device);
+enum class EfficiencyKind : std::uint8_t { kGemm, kConv };
 
-// A GEMM of known shape, or a layer or unnamed op of which only FLOPs and bytes are known.
-enum class EfficiencyKind : std::uint8_t { kGemm, kLayer };
-
-// The share of its peak that a device reaches:
-//
-//   most · max(t / (t + half_us), kLeastShare) · d / (d + half_dim)
-//
-// with t the time of the op at peak and d the smallest of m, n and k: small ops leave parts of the
-// device idle, thin ones parts of each tile.
+// How well a device does products, see product_time.h.
 struct EfficiencyCurve {
-  double most = 1;
-  double half_us = 0;
-  double half_dim = 0;
+  double most = 1;      // of the peak, for large products
+  double tile = 0;      // side of the square of outputs that a multiprocessor works on at a time
+  double half_dim = 0;  // smallest dimension at which half is reached
+  double setup_us = 0;  // kernels before and after the product, and until it is in full swing
 };
-inline constexpr double kLeastShare = 0.2;
-// Of the memory bandwidth on paper; 757 to 772 of 900 GB/s copying within a V100 (measured by
-// SuperBench, memcpy_v100_pcie_superbench).
-inline constexpr double kMemoryEfficiency = 0.85;
 
-struct EfficiencyRow {
+// Products of matrices, by family and format.
+struct GemmRow {
   GpuFamily family = GpuFamily::kAnyGpu;
-  EfficiencyKind kind = EfficiencyKind::kGemm;
   Dtype dtype = Dtype::kFp32;
   EfficiencyCurve curve;
   std::string_view source;
+  std::string_view without;  // the table that was left out of this fit; "" for none
 };
 
-// Fitted to published measurements by tests/core/compute/fit_efficiency.py.
-std::span<const EfficiencyRow> efficiency_table();
-// The row for a device, or for its family in a similar format, or for any GPU.
-const EfficiencyRow& efficiency_row(const DeviceSpec& device, EfficiencyKind kind, Dtype dtype);
-// Seconds at peak, and the smallest dimension (0: not known).
-double efficiency_at(const EfficiencyCurve& curve, double at_peak_s, double smallest_dim);
+// Hardware whose libraries of convolutions are alike.
+enum class ConvHardware : std::uint8_t { kCpu, kKepler, kBeforeVolta, kSinceVolta, kTensorCores };
+ConvHardware conv_hardware_of(const DeviceSpec& device, Dtype dtype);
+
+// Convolutions in whole training steps, relative to the products of the same device.
+struct ConvRow {
+  ConvHardware hardware = ConvHardware::kSinceVolta;
+  double share = 1;  // of `most` of its matrices
+  double tile = 0;
+  double half_dim = 0;
+  double setup_us = 0;
+  std::string_view source;
+  std::string_view without;
+};
+
+// Rows of the fit to all published tables, and those that differ when one is left out.
+struct EfficiencyTable {
+  std::span<const GemmRow> gemms;
+  std::span<const ConvRow> convs;
+  std::string_view without;
+};
+
+// Fitted to published measurements by tests/core/compute/fit_efficiency.cc; without one of them,
+// so that it can be predicted honestly. A name that no fit used gives the whole fit.
+EfficiencyTable efficiency_table(std::string_view without = {});
+// Names of the tables that a fit used.
+std::span<const std::string_view> fitted_tables();
+
+// The curve for a device, or for its family in a similar format, or for any GPU.
+EfficiencyCurve efficiency_curve(const EfficiencyTable& table,
+                                 const DeviceSpec& device,
+                                 EfficiencyKind kind,
+                                 Dtype dtype);
 
 }  // namespace twinrun

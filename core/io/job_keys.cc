@@ -241,6 +241,8 @@ constexpr JobKey kKeys[] = {
     whole<&Job::training, &Training::dataset_samples, 1, kMostDatasetSamples>("training",
                                                                               "dataset_samples"),
     number<&Job::training, &Training::learning_rate>("training", "learning_rate"),
+    flag<&Job::training, &Training::fused_norms>("training", "fused_norms"),
+    flag<&Job::training, &Training::flash_attention>("training", "flash_attention"),
 
     text<&Job::parallelism, &Parallelism::strategy>("parallelism", "strategy"),
     whole<&Job::parallelism, &Parallelism::data_parallel_replicate_degree, 1, kMostDevices>(
@@ -286,6 +288,8 @@ constexpr JobKey kKeys[] = {
 
     time<&Job::host, &HostCosts::launch>("host", "data_parallel_launch"),
     time<&Job::host, &HostCosts::checkpoint>("host", "checkpoint"),
+    time<&Job::host, &HostCosts::forward>("host", "forward"),
+    time<&Job::host, &HostCosts::backward>("host", "backward"),
 };
 
 }  // namespace

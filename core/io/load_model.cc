@@ -39,6 +39,7 @@ std::optional<Gemm> read_gemm(JsonObject& layer, Diagnostics& diagnostics) {
     gemm.*target = object.integer(key, 1, kLargestLayerCount).value_or(1);
   }
   gemm.count = object.integer("count", 1, kLargestLayerCount).value_or(1);
+  gemm.taps = object.integer("taps", 1, kLargestLayerCount).value_or(1);
   object.finish();
   return gemm;
 }

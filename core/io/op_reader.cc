@@ -59,8 +59,9 @@ constexpr std::array<std::uint32_t, 7> kAllowed = {
 constexpr std::array<std::string_view, 7> kCalled = {
     "compute op", "copy op", "send op", "recv op", "collective op", "host op", "marker op"};
 
-enum KernelKey : std::size_t { kKernelKind, kM, kN, kK, kLayer };
-constexpr std::array<std::string_view, 5> kKernelKeys = {"kind", "m", "n", "k", "layer"};
+enum KernelKey : std::size_t { kKernelKind, kM, kN, kK, kLayer, kGradient, kTaps, kStride };
+constexpr std::array<std::string_view, 8> kKernelKeys = {"kind",  "m",        "n",    "k",
+                                                         "layer", "gradient", "taps", "stride"};
 enum MemoryKey : std::size_t { kPart, kEffectBytes, kWhen };
 constexpr std::array<std::string_view, 3> kMemoryKeys = {"part", "bytes", "when"};
 constexpr std::uint32_t kAllOfThem = 0xFFFFFFFF;
@@ -172,7 +173,7 @@ std::optional<Kernel> OpReader::read_kernel(JsonValue value) {
   }
   Kernel kernel{static_cast<KernelKind>(*kind), 0, 0, 0, {}, {}};
   const bool is_product = kernel.kind == KernelKind::kGemm;
-  fields.finish(is_product ? 0b01111 : 0b11111);
+  fields.finish(is_product ? 0b00001111 : 0b11111111);
   if (is_product || fields.find(kM) || fields.find(kN) || fields.find(kK)) {
     const auto size = [&](std::size_t key) {
       fields.require(key);
@@ -185,6 +186,9 @@ std::optional<Kernel> OpReader::read_kernel(JsonValue value) {
   if (is_product) {
     return kernel;
   }
+  kernel.gradient = static_cast<GradientOf>(fields.word(kGradient, kGradientOfNames).value_or(0));
+  kernel.taps = static_cast<std::uint32_t>(fields.integer(kTaps, 1, kMostUint32).value_or(0));
+  kernel.stride = static_cast<std::uint32_t>(fields.integer(kStride, 1, kMostUint32).value_or(1));
   const JsonValue layer = fields.find(kLayer);
   if (!fields.require(kLayer)) {
     return std::nullopt;

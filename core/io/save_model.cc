@@ -32,6 +32,7 @@ Json layer_json(const Model& model, const Layer& layer, std::int64_t inputs_befo
   if (layer.gemm) {
     json["gemm"] = {{"m", layer.gemm->m}, {"n", layer.gemm->n}, {"k", layer.gemm->k}};
     put_count(json["gemm"], "count", layer.gemm->count, 1);
+    put_count(json["gemm"], "taps", layer.gemm->taps, 1);
   }
   if (layer.tied_to) {
     json["tied_to"] = model.layers[*layer.tied_to].name;

@@ -200,6 +200,15 @@ void PlanWriter::write_kernel(const Kernel& kernel) {
     whole_member("n", kernel.n);
     whole_member("k", kernel.k);
   }
+  if (kernel.gradient != GradientOf::kAll) {
+    text_member("gradient", kGradientOfNames[static_cast<std::size_t>(kernel.gradient)]);
+  }
+  if (kernel.taps > 0) {
+    whole_member("taps", kernel.taps);
+  }
+  if (kernel.stride > 1) {
+    whole_member("stride", kernel.stride);
+  }
   if (kernel.kind == KernelKind::kGemm) {
     // Its shape is all there is.
   } else if (kernel.layer_index) {

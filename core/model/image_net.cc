@@ -47,7 +47,7 @@ void ImageNet::conv(std::string name, std::int64_t channels, Window window, bool
   reads_input(layer);
   const std::int64_t k = at_.channels * window.height * window.width;
   slide(window);
-  layer.gemm = Gemm{at_.height * at_.width, channels, k};
+  layer.gemm = Gemm{at_.height * at_.width, channels, k, 1, window.height * window.width};
   at_.channels = channels;
   layer.parameters.push_back(k * channels);
   if (bias) {

@@ -39,6 +39,7 @@ struct Gemm {
   std::int64_t n = 0;
   std::int64_t k = 0;
   std::int64_t count = 1;  // per sample; attention has two for each head
+  std::int64_t taps = 1;   // of a convolution's window, 9 for 3 × 3: k is taps × channels
   bool operator==(const Gemm&) const = default;
 };
 

@@ -33,6 +33,10 @@ enum class KernelKind : std::uint8_t { kGemm, kForward, kBackward, kUpdate };
 inline constexpr std::array<std::string_view, 4> kKernelKindNames = {"gemm", "forward", "backward",
                                                                      "update"};
 
+// Which gradients a backward kernel gives: a layer with weights has a product for each.
+enum class GradientOf : std::uint8_t { kAll, kInput, kWeight };
+inline constexpr std::array<std::string_view, 3> kGradientOfNames = {"all", "input", "weight"};
+
 enum class MemoryPart : std::uint8_t {
   kParameters,
   kGradients,
@@ -79,6 +83,9 @@ struct Kernel {
   std::uint32_t k = 0;
   std::string layer;                         // by name, or …
   std::optional<std::uint32_t> layer_index;  // … by its position in the model
+  GradientOf gradient = GradientOf::kAll;
+  std::uint32_t taps = 0;  // of a convolution's window, 9 for 3 × 3; 0 when it is none
+  std::uint32_t stride = 1;
   bool operator==(const Kernel&) const = default;
 };
 

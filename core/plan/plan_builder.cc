@@ -17,6 +17,7 @@ namespace {
 std::uint64_t hash_of_kernel(const Kernel& kernel) {
   std::uint64_t hash = hash_pair(static_cast<std::uint64_t>(kernel.kind), kernel.m);
   hash = hash_pair(hash_pair(hash, kernel.n), kernel.k);
+  hash = hash_pair(hash_pair(hash, kernel.taps), static_cast<std::uint64_t>(kernel.gradient));
   return hash_pair(hash_pair(hash, kernel.layer_index.value_or(0)), hash_of(kernel.layer));
 }
 

@@ -98,7 +98,8 @@ class DataParallel {
 
   [[nodiscard]] ChunkPieces pieces_for(std::int64_t samples) const {
     const Training& training = steps_.job().training;
-    const std::vector<LayerWork> work = layer_work(body_, {samples, training.dtype, 1, false});
+    const std::vector<LayerWork> work =
+        layer_work(body_, {samples, training.dtype, 1, false, fusion_of(training)});
     return chunk_pieces(body_, work, 0, body_.blocks.size(),
                         {training.recompute, false, false, training.dtype, samples});
   }
@@ -210,8 +211,8 @@ class DataParallel {
   // On the whole batch, forward and backward.
   void make_loss() {
     const Model& model = steps_.model();
-    const LayerWork work =
-        layer_work(model, {batch_, steps_.job().training.dtype, 1, false}).back();
+    const Training& training = steps_.job().training;
+    const LayerWork work = layer_work(model, {batch_, training.dtype, 1, false, {}}).back();
     Piece piece;
     piece.name = model.layers.back().name;
     piece.parts = {work.forward};

@@ -45,6 +45,8 @@ struct Training {
   std::optional<std::int64_t> gradient_accumulation;  // passes before gradients are exchanged
   std::int64_t dataset_samples = 0;                   // 0: not known, no epoch time
   double learning_rate = 0.1;                         // for the executor
+  bool fused_norms = false;      // batch norm, activation and sum in one kernel
+  bool flash_attention = false;  // scores never leave the chip
 };
 
 struct Parallelism {
@@ -110,6 +112,11 @@ struct Mapping {
 struct HostCosts {
   Time launch{};      // nn.DataParallel: one process launches for each GPU in turn
   Time checkpoint{};  // the chief's, a step
+  // An eager framework takes so long to ask a GPU for a layer's kernels; small batches wait for it.
+  // Of MXNet 1.2 beside a V100 at one image a batch (single_gpu_batch_sweep_mxnet): 20 µs a layer
+  // in fp16 inference, and about three times as much for a layer's gradient.
+  Time forward = microseconds(25);
+  Time backward = microseconds(60);
 };
 
 struct Job {

@@ -1,43 +1,12 @@
 #include "core/strategy/layer_work.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
 namespace twinrun {
 namespace {
-
-// Times each element is read or written, forward and backward, beyond a layer's inputs and outputs:
-// a norm reads its input twice (statistics, then values), backward reads input and gradient for the
-// sums and once more for the result.
-struct Passes {
-  std::int64_t input_forward = 1;
-  std::int64_t output_forward = 1;
-  std::int64_t input_backward = 1;   // the gradient written
-  std::int64_t output_backward = 1;  // the gradient read
-  std::int64_t saved_backward = 1;   // values of forward read again, in units of the output
-};
-
-Passes passes_of(LayerKind kind) {
-  switch (kind) {
-    case LayerKind::kNorm:
-      return {2, 1, 1, 2, 2};
-    case LayerKind::kActivation:
-    case LayerKind::kPool:
-    case LayerKind::kDropout:
-    case LayerKind::kLoss:
-    case LayerKind::kAttention:
-      return {1, 1, 1, 1, 1};
-    case LayerKind::kAdd:
-    case LayerKind::kConcat:
-    case LayerKind::kConv:
-    case LayerKind::kLinear:
-    case LayerKind::kEmbedding:
-    case LayerKind::kOther:
-      return {1, 1, 1, 1, 0};
-  }
-  return {};
-}
 
 std::int64_t divided(std::int64_t count, std::int64_t parts) { return (count + parts - 1) / parts; }
 
@@ -110,21 +79,38 @@ Share share_of(const Layer& layer, TensorSplit split, std::int64_t parts) {
   return share;
 }
 
-ComputeSpec spec_of(double flops, std::int64_t bytes, Dtype dtype, std::optional<Kernel> kernel) {
-  return {flops, {bytes}, dtype, std::move(kernel)};
-}
-
-// A product with a shape of its own; convolutions are timed by their FLOPs and bytes alone.
-std::optional<Kernel> kernel_of(const Layer& layer,
-                                const std::optional<Gemm>& gemm,
-                                std::int64_t samples,
-                                KernelKind kind) {
+// The product that a pass of a layer is. Backward, the gradient of the input is (gradient of the
+// output) · (weights transposed), that of the weights (input transposed) · (gradient of the
+// output).
+Kernel kernel_of(const Layer& layer,
+                 const LayerShare& share,
+                 KernelKind kind,
+                 GradientOf gradient) {
   Kernel kernel{kind, 0, 0, 0, layer.name, {}};
-  if (gemm && layer.kind != LayerKind::kConv) {
-    const bool is_batched = gemm->count > 1;
-    kernel.m = dimension(is_batched ? gemm->m : gemm->m * samples);
-    kernel.n = dimension(gemm->n);
-    kernel.k = dimension(gemm->k);
+  kernel.gradient = gradient;
+  if (!share.gemm) {
+    return kernel;
+  }
+  const Gemm& gemm = *share.gemm;
+  const std::int64_t rows = gemm.count > 1 ? gemm.m : gemm.m * share.samples;
+  const bool is_conv = layer.kind == LayerKind::kConv;
+  const std::int64_t channels = gemm.k / gemm.taps;
+  // Positions of the input for each of the output.
+  const std::int64_t area =
+      is_conv ? std::max<std::int64_t>(1, share.inputs / share.samples / channels / gemm.m) : 1;
+  kernel.taps = is_conv ? dimension(gemm.taps) : 0;
+  kernel.stride = dimension(std::llround(std::sqrt(static_cast<double>(area))));
+  const auto set = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    kernel.m = dimension(m);
+    kernel.n = dimension(n);
+    kernel.k = dimension(k);
+  };
+  if (gradient == GradientOf::kInput) {
+    set(rows * area, channels, gemm.n * gemm.taps / area);
+  } else if (gradient == GradientOf::kWeight) {
+    set(gemm.n, gemm.k, rows);
+  } else {
+    set(rows, gemm.n, gemm.k);
   }
   return kernel;
 }
@@ -133,36 +119,30 @@ void set_compute(LayerWork& work,
                  const Layer& layer,
                  const Share& share,
                  const WorkOptions& options) {
-  const std::int64_t element = stored_bytes(options.dtype);
-  const Passes passes = passes_of(layer.kind);
-  const std::int64_t in = share.inputs * options.samples;
-  const std::int64_t out = share.outputs * options.samples;
+  const LayerShare rank{share.inputs * options.samples,
+                        share.outputs * options.samples,
+                        share.weights,
+                        share.mask_bytes * options.samples,
+                        options.samples,
+                        share.gemm};
+  const LayerTraffic bytes = traffic_of(layer, rank, options.dtype, options.fusion);
   const auto flops = static_cast<double>(share.flops) * static_cast<double>(options.samples);
-  const bool is_table = layer.kind == LayerKind::kEmbedding;
-  const std::int64_t read_weights = is_table ? out : share.weights;
-  // Scores go through memory between products, softmax and dropout: three times each kept element
-  // forward, four times backward.
-  const std::int64_t scores =
-      layer.kind == LayerKind::kAttention ? (share.saved - share.outputs) * options.samples : 0;
-  const std::int64_t forward_bytes =
-      element *
-      (passes.input_forward * in + passes.output_forward * out + read_weights + 3 * scores);
-  work.forward = spec_of(flops, forward_bytes, options.dtype,
-                         kernel_of(layer, share.gemm, options.samples, KernelKind::kForward));
-  const std::int64_t backward_bytes =
-      element * (passes.input_backward * in +
-                 (passes.output_backward + passes.saved_backward) * out + 4 * scores);
-  const auto backward = kernel_of(layer, share.gemm, options.samples, KernelKind::kBackward);
+  const auto spec = [&](double work_flops, std::int64_t moved, KernelKind kind, GradientOf of) {
+    return ComputeSpec{work_flops, {moved}, options.dtype, kernel_of(layer, rank, kind, of)};
+  };
+  work.forward = spec(flops, bytes.forward, KernelKind::kForward, GradientOf::kAll);
   const bool has_product = layer.kind == LayerKind::kConv || layer.kind == LayerKind::kLinear;
   if (has_product) {
     work.backward_input =
-        spec_of(flops, element * (in + out + share.weights), options.dtype, backward);
-    work.backward_weight = work.backward_input;
-  } else if (is_table) {
-    work.backward_weight = spec_of(0, element * 3 * out, options.dtype, backward);
+        spec(flops, bytes.backward_input, KernelKind::kBackward, GradientOf::kInput);
+    work.backward_weight =
+        spec(flops, bytes.backward_weight, KernelKind::kBackward, GradientOf::kWeight);
+  } else if (layer.kind == LayerKind::kEmbedding) {
+    work.backward_weight = spec(0, bytes.backward_weight, KernelKind::kBackward, GradientOf::kAll);
   } else {
     // Attention's scores have two products forward and four backward.
-    work.backward_input = spec_of(2 * flops, backward_bytes, options.dtype, backward);
+    work.backward_input =
+        spec(2 * flops, bytes.backward_input, KernelKind::kBackward, GradientOf::kAll);
   }
 }
 
@@ -231,9 +211,22 @@ void split_transformer(const Model& model,
   }
 }
 
-LayerWork work_of(const Layer& layer, TensorSplit split, const WorkOptions& options) {
+// Fused attention keeps no scores, and skips those that a causal mask hides.
+void fuse_attention(Share& share, bool is_causal) {
+  share.saved = std::min(share.saved, share.outputs);
+  share.mask_bytes = 0;
+  share.flops = is_causal ? divided(share.flops, 2) : share.flops;
+}
+
+LayerWork work_of(const Layer& layer,
+                  TensorSplit split,
+                  const WorkOptions& options,
+                  bool is_causal) {
   LayerWork work;
   Share share = share_of(layer, split, options.tensor);
+  if (layer.kind == LayerKind::kAttention && options.fusion.attention) {
+    fuse_attention(share, is_causal);
+  }
   if (split == TensorSplit::kRows && options.sequence_parallel) {
     share.saved = divided(share.saved, options.tensor);  // the sum leaves each rank its tokens
   }
@@ -243,8 +236,8 @@ LayerWork work_of(const Layer& layer, TensorSplit split, const WorkOptions& opti
   work.buffers = layer.buffers;
   work.saved = {options.samples * (share.saved * element + share.mask_bytes)};
   if (layer.kind == LayerKind::kAttention) {
-    work.saved_scores = {options.samples *
-                         ((share.saved - share.outputs) * element + share.mask_bytes)};
+    const std::int64_t scores = std::max<std::int64_t>(share.saved - share.outputs, 0);
+    work.saved_scores = {options.samples * (scores * element + share.mask_bytes)};
   }
   work.passing = {options.samples * element * (share.inputs + share.outputs)};
   if (options.tensor > 1) {
@@ -254,6 +247,10 @@ LayerWork work_of(const Layer& layer, TensorSplit split, const WorkOptions& opti
 }
 
 }  // namespace
+
+Fusion fusion_of(const Training& training) {
+  return {training.fused_norms, training.flash_attention};
+}
 
 bool is_mixed(Dtype dtype) { return stored_bytes(dtype) < 4; }
 
@@ -273,10 +270,11 @@ std::vector<TensorSplit> tensor_splits(const Model& model, bool sequence_paralle
 
 std::vector<LayerWork> layer_work(const Model& model, const WorkOptions& options) {
   const std::vector<TensorSplit> splits = tensor_splits(model, options.sequence_parallel);
+  const bool is_causal = model.transformer && model.transformer->causal;
   std::vector<LayerWork> out;
   out.reserve(model.layers.size());
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    out.push_back(work_of(model.layers[i], splits[i], options));
+    out.push_back(work_of(model.layers[i], splits[i], options, is_causal));
   }
   if (!out.empty()) {
     out.front().backward_input.reset();

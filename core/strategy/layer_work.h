@@ -10,6 +10,8 @@
 #include "core/model/model.h"
 #include "core/plan/op.h"
 #include "core/plan/plan_builder.h"
+#include "core/strategy/job.h"
+#include "core/strategy/layer_traffic.h"
 
 namespace twinrun {
 
@@ -49,7 +51,10 @@ struct WorkOptions {
   Dtype dtype = Dtype::kFp32;
   std::int64_t tensor = 1;
   bool sequence_parallel = false;
+  Fusion fusion = {};
 };
+
+Fusion fusion_of(const Training& training);
 
 // Mixed precision: activations, weights and gradients in 16 bits, a master copy in fp32.
 bool is_mixed(Dtype dtype);

@@ -67,7 +67,7 @@ StepBuilder::StepBuilder(const Job& job,
     of_group.fill(no_id<ShapeId>());
   }
   work_ = layer_work(model, {layout_.micro_batch, job.training.dtype, layout_.tensor,
-                             job.parallelism.sequence_parallel});
+                             job.parallelism.sequence_parallel, fusion_of(job.training)});
   set_parts({{0, model.blocks.size()}});
 }
 
@@ -468,9 +468,13 @@ void StepBuilder::prepare(std::span<Piece> pieces) {
       spec.flops += piece.parts[i].flops;
       spec.bytes.count += piece.parts[i].bytes.count;
     }
+    const VertexId first = layout_.devices.front();
+    const PieceTime time = time_on(piece, first);
     if (piece.parts.size() > 1) {
       spec.kernel.reset();
-      piece.time = time_on(piece, layout_.devices[0]);
+    }
+    if (piece.parts.size() > 1 || time.waits_for_host) {
+      piece.time = time.time;
     }
     piece.compute = plan_.intern(spec);
   }
@@ -493,7 +497,7 @@ void StepBuilder::emit_piece(const RankStep& at,
                                   piece.compute);
   if (piece.time) {
     plan_.set_duration(
-        op, is_like_first_[at.rank] ? *piece.time : time_on(piece, layout_.devices[at.rank]));
+        op, is_like_first_[at.rank] ? *piece.time : time_on(piece, layout_.devices[at.rank]).time);
   }
   const auto effect = [&](MemoryPart part, std::int64_t bytes, MemoryWhen when) {
     if (bytes != 0) {
@@ -510,16 +514,25 @@ void StepBuilder::emit_piece(const RankStep& at,
   }
 }
 
-// A merged op takes as long as its kernels one after the other, which its sums alone cannot tell.
-Time StepBuilder::time_on(const Piece& piece, VertexId vertex) const {
+// A merged op takes as long as its kernels one after the other, which its sums alone cannot tell;
+// and no kernel of a layer takes less than the host needs to ask for it.
+StepBuilder::PieceTime StepBuilder::time_on(const Piece& piece, VertexId vertex) const {
   const DeviceSpec* const spec = topology_.device(vertex);
   TWINRUN_CHECK(spec != nullptr);
   const ComputeScales scales{topology_.compute_scale(vertex),
                              topology_.memory_bandwidth_scale(vertex)};
-  Time sum{};
+  const Time asked = topology_.kind(vertex) != VertexKind::kGpu ? Time{}
+                     : piece.pass == Pass::kBackward            ? job_.host.backward
+                                                                : job_.host.forward;
+  PieceTime sum;
   for (const ComputeSpec& part : piece.parts) {
     const ComputeOp op{part.flops, part.bytes, no_id<KernelId>(), part.dtype};
-    sum = sum + compute_time(*spec, op, part.kernel ? &*part.kernel : nullptr, scales).time;
+    const Kernel* const kernel = part.kernel ? &*part.kernel : nullptr;
+    const Time once = compute_time(*spec, op, kernel, scales).time;
+    const bool has_kernel = kernel != nullptr && (part.flops > 0 || part.bytes.count > 0);
+    const bool waits = has_kernel && once < asked;
+    sum.time = sum.time + (waits ? asked : once);
+    sum.waits_for_host = sum.waits_for_host || waits;
   }
   return sum;
 }

@@ -117,7 +117,11 @@ class StepBuilder {
   void hold_state(std::size_t rank, bool updates);
   [[nodiscard]] bool should_merge() const;
   std::vector<ChunkPieces> chunks_with(Recompute recompute);
-  [[nodiscard]] Time time_on(const Piece& piece, VertexId vertex) const;
+  struct PieceTime {
+    Time time{};
+    bool waits_for_host = false;  // the device would be done sooner
+  };
+  [[nodiscard]] PieceTime time_on(const Piece& piece, VertexId vertex) const;
   [[nodiscard]] std::string micro_text(std::int64_t micro) const;
   [[nodiscard]] std::string message_text(std::string_view what, std::int64_t part) const;
   [[nodiscard]] std::int64_t part_of(std::int64_t stage, std::int64_t chunk) const {

@@ -51,10 +51,11 @@ struct DeviceSpec {
   Time launch_overhead{};
   std::vector<EfficiencyPoint> efficiency;  // empty: core/compute's own curves
   std::vector<MeasuredKernel> kernels;
-  Bandwidth rate{};      // NIC: one port, one direction
-  Time latency{};        // NIC: added to every message that passes it
-  bool in_order = true;  // NIC: bytes of a message arrive in order; else NCCL uses only Simple
-  bool is_tcp = false;   // NIC: messages go over TCP, copied by the host
+  std::string leave_out;  // a published table that core/compute's curves shall not know of
+  Bandwidth rate{};       // NIC: one port, one direction
+  Time latency{};         // NIC: added to every message that passes it
+  bool in_order = true;   // NIC: bytes of a message arrive in order; else NCCL uses only Simple
+  bool is_tcp = false;    // NIC: messages go over TCP, copied by the host
   double price_per_hour = 0;
   double watts = 0;
   std::string source;

@@ -97,6 +97,30 @@ class Validate(unittest.TestCase):
         self.assertEqual(told["failed"], [])
         self.assertGreater(len(told["cases"]), 400)
 
+    def test_a_table_is_predicted_by_curves_that_did_not_know_it(self):
+        blind = answer("--leave-out", "single_gpu_batch_sweep_mxnet")
+        known = answer("--only", "single_gpu_batch_sweep_mxnet")
+        self.assertEqual([row["row"] for row in blind["cases"]], [row["row"] for row in known["cases"]])
+        self.assertNotEqual(blind["cases"], known["cases"], "the fit without the table is another one")
+        self.assertEqual(blind["with_nothing_left_out"]["median_abs_error_pct"],
+                         known["summary"]["median_abs_error_pct"])
+
+    def test_leaving_out_what_nothing_was_fitted_to_changes_nothing(self):
+        blind = answer("--leave-out", "megatron_sc21_table1_a100")
+        self.assertEqual(blind["cases"], answer("--only", "megatron_sc21")["cases"])
+        self.assertIn("nothing was fitted to it", validate("--leave-out", "megatron_sc21_table1_a100").stdout)
+
+    def test_each_table_can_be_left_out_in_turn(self):
+        blind = answer("--leave-out", "each", "--only", "single_gpu")
+        alone = answer("--leave-out", "single_gpu_cnn_fwd_bwd_torch")
+        torch = [row for row in blind["cases"] if "cnn_fwd_bwd" in row["file"]]
+        self.assertEqual(torch, alone["cases"])
+
+    def test_an_unknown_table_cannot_be_left_out(self):
+        result = validate("--leave-out", "single_gpu_batch_sweep")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn('did you mean "single_gpu_batch_sweep_mxnet"', result.stderr)
+
     def test_the_same_twice(self):
         self.assertEqual(validate("--only", "ps_vs", "--format", "json").stdout,
                          validate("--only", "ps_vs", "--format", "json").stdout)

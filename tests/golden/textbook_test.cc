@@ -63,25 +63,35 @@ TEST(Textbook, WithOverlapAStepIsTheLongerOfBothButForTheEnds) {
   EXPECT_LT(seconds_of(small), 1.01 * t2);
 }
 
-// Samples a second of 8 partitions with 32 micro-batches over those of one device that takes the
-// batch at once and recomputes nothing (arXiv:1811.06965, figure 3; torchgpipe's tables have it
-// so).
-double gpipe_speedup(const std::string& model, std::int64_t stages) {
-  Job job = example_job("gpipe", 32 * 8);
-  job.training.micro_batch_size = 8;
+// Samples a second of GPipe with full recompute and micro-batches of 40, as torchgpipe's largest.
+double gpipe_rate(const std::string& model, std::int64_t partitions, std::int64_t micro_batches) {
+  constexpr std::int64_t kMicroBatch = 40;
+  Job job = example_job("gpipe", micro_batches * kMicroBatch);
+  job.training.micro_batch_size = kMicroBatch;
   job.training.recompute = Recompute::kFull;
-  job.mapping.ranks = std::to_string(stages);
-  const Job alone = example_job("single", 32 * 8);
-  return seconds_of(compile_example(alone, model, "dgx1-v100")) /
+  job.mapping.ranks = std::to_string(partitions);
+  return static_cast<double>(micro_batches * kMicroBatch) /
          seconds_of(compile_example(job, model, "dgx1-v100"));
 }
 
-TEST(Textbook, AmoebaNetGainsNearlyInProportionToPartitionsAndMoreThanResNet) {
-  const double two = gpipe_speedup("amoebanet-d-18-256", 2);
-  const double eight = gpipe_speedup("amoebanet-d-18-256", 8);
-  EXPECT_GT(eight / two, 2.8);  // of 4: the paper has 2.9, a bubble of 18 % allows 3.4
-  EXPECT_LT(eight / two, 3.4);
-  EXPECT_GT(eight, gpipe_speedup("resnet101", 8));
+// Huang et al. (arXiv:1811.06965, table 2) set AmoebaNet on 8 partitions with 32 micro-batches
+// beside 2 partitions that take turns: 3.48 times as fast with 4 times as many, torchgpipe 4.97
+// times. From 2 to 8 partitions with 32 micro-batches each they gain 2.88 and 2.79; a bubble of 18
+// % allows 3.4.
+TEST(Textbook, AmoebaNetGainsNearlyInProportionToPartitions) {
+  const double eight = gpipe_rate("amoebanet-d-18-256", 8, 32);
+  EXPECT_GT(eight / gpipe_rate("amoebanet-d-18-256", 2, 1), 3.48 * 0.95);
+  EXPECT_NEAR(eight / gpipe_rate("amoebanet-d-18-256", 2, 32), 2.88, 0.15 * 2.88);
+}
+
+// ResNet-101 on 8 partitions beside one device that keeps its activations: 2.9 times as fast in the
+// paper (figure 3), 4.3 times with torchgpipe, of 8.
+TEST(Textbook, ResNetGainsLessThanInProportionToPartitions) {
+  const double one =
+      118 / seconds_of(compile_example(example_job("single", 118), "resnet101", "dgx1-v100"));
+  const double gain = gpipe_rate("resnet101", 8, 32) / one;
+  EXPECT_GT(gain, 2.9);
+  EXPECT_LT(gain, 4.3 * 1.1);
 }
 
 }  // namespace

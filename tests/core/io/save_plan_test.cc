@@ -93,14 +93,21 @@ class RandomPlanMaker {
   DeviceId device() { return devices_[random_() % devices_.size()]; }
   Dtype dtype() { return static_cast<Dtype>(random_() % kDtypeNames.size()); }
 
+  Kernel layer_kernel() {
+    Kernel kernel{KernelKind::kBackward, 0, 0, 0, word(), std::nullopt};
+    kernel.gradient = static_cast<GradientOf>(random_() % kGradientOfNames.size());
+    kernel.taps = static_cast<std::uint32_t>(random_() % 3);
+    kernel.stride = static_cast<std::uint32_t>(1 + random_() % 2);
+    return kernel;
+  }
+
   OpId add_kind(const std::string& id, StreamId stream) {
     switch (static_cast<OpKind>(random_() % kOpKindNames.size())) {
       case OpKind::kCompute: {
         ComputeSpec spec{static_cast<double>(large()) / 7, {large()}, dtype(), std::nullopt};
         if (random_() % 2 == 0) {
-          spec.kernel = random_() % 2 == 0
-                            ? Kernel{KernelKind::kGemm, 1, 2, 3, "", std::nullopt}
-                            : Kernel{KernelKind::kUpdate, 0, 0, 0, word(), std::nullopt};
+          spec.kernel = random_() % 2 == 0 ? Kernel{KernelKind::kGemm, 1, 2, 3, "", std::nullopt}
+                                           : layer_kernel();
         }
         return b_.add_compute(id, stream, spec);
       }
