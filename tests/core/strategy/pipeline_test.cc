@@ -169,7 +169,7 @@ TEST(PipeDream, SteadyStepsHaveNoBubble) {
       compile_on(pipeline_job("pipedream", 4, 8), equal_blocks(4), plain_devices(4), 4);
   sim::SimulationOptions options;
   options.has_communication = false;
-  const std::vector<Time> steps = step_times(example.plan(), example.simulate(options).trace);
+  const std::vector<Time> steps = StepEnds(example.plan(), example.simulate(options).trace).times();
   EXPECT_EQ(example.compiled.warmup_steps, 1);
   EXPECT_EQ(steps[1].ps, 8 * kPass);
   EXPECT_EQ(steps[2].ps, 8 * kPass);
