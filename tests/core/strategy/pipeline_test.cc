@@ -272,5 +272,24 @@ TEST(Pipeline, EveryCombinationOfATransformerCanRun) {
   }
 }
 
+// ZeRO gathers and reduces weights stage by stage while micro-batches and recomputation go on.
+TEST(Pipeline, EveryStageOfZeroCanRun) {
+  for (const char* const strategy : {"gpipe", "1f1b", "interleaved_1f1b", "tensor_parallel"}) {
+    for (const std::int64_t zero : {1, 2, 3}) {
+      for (const Recompute recompute :
+           {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+        Job job = pipeline_job(strategy, 2, 4);
+        job.training.recompute = recompute;
+        job.training.dtype = Dtype::kBf16;
+        job.parallelism.tensor_parallel_degree = 2;
+        job.parallelism.zero_stage = zero;
+        const Example example = compile_example(job, "gpt2", "dgx-a100", 2);
+        EXPECT_EQ(example.compiled.layout.shards, 2);
+        EXPECT_GT(example.simulate().trace.makespan.ps, 0);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace twinrun
