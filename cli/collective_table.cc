@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -37,34 +36,24 @@ struct LastStep {
 
 LastStep last_step_of(const RunFacts& facts, DeviceId device) {
   const Plan& plan = facts.plan;
-  std::int64_t last = 0;
-  for (std::size_t i = 0; i < plan.size(); ++i) {
-    last = std::max(last, step_of(plan.id(id_at<OpId>(i))).value_or(0));
-  }
+  const std::int64_t last = facts.index.steps.last();
   LastStep out;
   std::optional<Time> begin;
   std::vector<Interval> compute;
-  for (std::size_t i = 0; i < plan.size(); ++i) {
-    const OpId op = id_at<OpId>(i);
-    const auto step = step_of(plan.id(op));
-    if (plan.device(op) != device || !step) {
+  for (const OpId op : facts.index.ops_by_start[device]) {
+    if (step_of(plan.id(op)) != last) {
       continue;
     }
-    if (*step != last) {
-      continue;
-    }
-    begin = std::min(begin.value_or(facts.trace.ops[i].start), facts.trace.ops[i].start);
+    const OpTimes& times = facts.trace.ops[index_of(op)];
+    begin = begin.value_or(times.start);
     if (plan.kind(op) == OpKind::kCollective) {
       out.collectives.push_back(op);
     } else if (plan.kind(op) == OpKind::kCompute) {
-      compute.push_back({facts.trace.ops[i].start, facts.trace.ops[i].end});
+      compute.push_back({times.start, times.end});
     }
   }
   out.begin = begin.value_or(Time{});
   out.compute = united(std::move(compute));
-  std::stable_sort(out.collectives.begin(), out.collectives.end(), [&](OpId a, OpId b) {
-    return facts.trace.ops[index_of(a)].start < facts.trace.ops[index_of(b)].start;
-  });
   return out;
 }
 

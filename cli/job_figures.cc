@@ -3,15 +3,17 @@
 #include <algorithm>
 
 #include "core/trace/device_use.h"
+#include "core/trace/steps.h"
+#include "core/trace/trace_index.h"
 
 namespace twinrun::cli {
 namespace {
 
 // t1: the busiest of the devices that train, a step.
-double busiest_compute_s(const Plan& plan, const Trace& trace, std::int64_t steps) {
-  const std::vector<DeviceUse> use = device_use(plan, trace);
+double busiest_compute_s(const TraceIndex& index, std::int64_t steps) {
+  const std::vector<DeviceUse> use = device_use(index);
   double most = 0;
-  for (const DeviceId device : training_devices(plan)) {
+  for (const DeviceId device : training_devices(index.plan)) {
     most = std::max(most, to_seconds(use[index_of(device)].compute));
   }
   return most / static_cast<double>(steps);
@@ -44,7 +46,7 @@ void set_communication_alone(const CompiledJob& compiled,
   sim::SimulationOptions options;
   options.compute_scale = 0;
   const sim::Simulation alone = sim::simulate(compiled.plan, topology, options);
-  const Time begin = end_of_steps(compiled.plan, alone.trace, compiled.warmup_steps);
+  const Time begin = StepEnds(compiled.plan, alone.trace).before(compiled.warmup_steps);
   figures.t2_s = to_seconds(alone.trace.makespan - begin) /
                  static_cast<double>(compiled.steps - compiled.warmup_steps);
   const auto busiest =
@@ -71,12 +73,13 @@ std::optional<JobFigures> job_figures(const Job& job,
   figures.devices = compiled->layout.ranks();
   figures.local_batch = compiled->layout.local_batch;
   figures.global_batch = compiled->layout.global_batch;
-  figures.parts = breakdown(compiled->plan, run.trace, compiled->warmup_steps);
+  const TraceIndex index(compiled->plan, run.trace);
+  figures.parts = breakdown(index, compiled->warmup_steps);
   figures.step_s = to_seconds(figures.parts.step);
   figures.exposed_s = to_seconds(figures.parts.exposed_communication);
   figures.samples_per_s =
       figures.step_s > 0 ? static_cast<double>(figures.global_batch) / figures.step_s : 0;
-  figures.t1_s = busiest_compute_s(compiled->plan, run.trace, compiled->steps);
+  figures.t1_s = busiest_compute_s(index, compiled->steps);
   set_memory(compiled->plan, topology, run.memory, figures);
   if (options.communication_alone) {
     set_communication_alone(*compiled, topology, figures);

@@ -11,7 +11,6 @@
 #include "core/trace/critical_path.h"
 #include "core/trace/device_use.h"
 #include "core/trace/staleness.h"
-#include "core/trace/steps.h"
 
 namespace twinrun::cli {
 namespace {
@@ -126,12 +125,13 @@ Json staleness_json(const Staleness& staleness) {
 void add_overlap(Json& json,
                  const RunFacts& facts,
                  const std::vector<DeviceUse>& use,
+                 const std::vector<DeviceId>& training,
                  double steps) {
   double compute = 0;
   double communication = 0;
   double exposed = 0;
   double worst_exposed = 0;
-  for (const DeviceId id : training_devices(facts.plan)) {
+  for (const DeviceId id : training) {
     const DeviceUse& device = use[index_of(id)];
     compute = std::max(compute, to_seconds(device.compute));
     communication += to_seconds(device.communication);
@@ -155,11 +155,9 @@ constexpr std::array kKeysOfJobs = {"samples_per_s",         "epoch_s",
                                     "speedup_vs_one_device", "scaling_efficiency_pct",
                                     "tflops_per_device",     "mfu_pct"};
 
-}  // namespace
-
-double mean_step_s(const RunFacts& facts) {
-  const std::vector<Time> steps = step_times(facts.plan, facts.trace);
-  const auto skipped = static_cast<std::size_t>(facts.warmup_steps);
+// Of the steps after the warm-up, unless that is all there is.
+double mean_step_s(const std::vector<Time>& steps, std::int64_t warmup_steps) {
+  const auto skipped = static_cast<std::size_t>(warmup_steps);
   const std::size_t first = skipped < steps.size() ? skipped : 0;
   Time sum{};
   for (std::size_t i = first; i < steps.size(); ++i) {
@@ -168,9 +166,12 @@ double mean_step_s(const RunFacts& facts) {
   return to_seconds(sum) / static_cast<double>(steps.size() - first);
 }
 
+}  // namespace
+
 Json result_json(const RunFacts& facts) {
-  const std::vector<DeviceUse> use = device_use(facts.plan, facts.trace);
-  const std::vector<Time> steps = step_times(facts.plan, facts.trace);
+  const std::vector<DeviceUse> use = device_use(facts.index);
+  const std::vector<Time> steps = facts.index.steps.times();
+  const std::vector<DeviceId> training = training_devices(facts.plan);
   const auto count = static_cast<double>(steps.size());
   Json json;
   json["schema"] = "twinrun/result/1";
@@ -178,10 +179,10 @@ Json result_json(const RunFacts& facts) {
   json["backend"] = facts.backend.empty() ? Json(nullptr) : Json(facts.backend);
   json["name"] = facts.plan.text().name;
   json["topology"] = facts.topology.name();
-  json["devices"] = training_devices(facts.plan).size();
+  json["devices"] = training.size();
   json["steps"] = steps.size();
   json["makespan_s"] = to_seconds(facts.trace.makespan);
-  json["step_s"] = mean_step_s(facts);
+  json["step_s"] = mean_step_s(steps, facts.warmup_steps);
   json["step_s_each"] = Json::array();
   for (const Time step : steps) {
     json["step_s_each"].push_back(to_seconds(step));
@@ -189,8 +190,8 @@ Json result_json(const RunFacts& facts) {
   for (const char* const key : kKeysOfJobs) {
     json[key] = nullptr;
   }
-  add_overlap(json, facts, use, count);
-  json["breakdown_s"] = breakdown_json(breakdown(facts.plan, facts.trace, facts.warmup_steps));
+  add_overlap(json, facts, use, training, count);
+  json["breakdown_s"] = breakdown_json(breakdown(facts.index, facts.warmup_steps));
   json["memory"] = memory_json(facts);
   json["devices_detail"] = devices_detail(facts, use);
   json["links"] = links_json(facts.trace);

@@ -9,6 +9,7 @@
 #include "core/plan/plan.h"
 #include "core/topology/topology.h"
 #include "core/trace/trace.h"
+#include "core/trace/trace_index.h"
 #include "sim/memory_meter.h"
 
 namespace twinrun::cli {
@@ -18,15 +19,13 @@ struct RunFacts {
   const Plan& plan;
   const Topology& topology;
   const Trace& trace;
+  const TraceIndex& index;                   // of plan and trace
   std::vector<sim::MemoryPeak> memory = {};  // by device of the plan; empty when not known
   std::string backend = {};                  // of an executed run
   std::optional<Time> communication_alone =
       std::nullopt;               // t2: a step of nothing but communication
   std::int64_t warmup_steps = 0;  // the first so many are not counted
 };
-
-// Of the steps after the warm-up, unless that is all there is.
-double mean_step_s(const RunFacts& facts);
 
 // The keys of "twinrun/result/1" that follow from the facts; the runner adds `engine` and warnings.
 nlohmann::ordered_json result_json(const RunFacts& facts);

@@ -21,8 +21,8 @@
 #include "cli/run_result.h"
 #include "cli/topology_input.h"
 #include "cli/verb.h"
-#include "core/trace/breakdown.h"
 #include "core/trace/steps.h"
+#include "core/trace/trace_index.h"
 
 namespace twinrun::cli {
 namespace {
@@ -135,8 +135,9 @@ std::optional<Time> communication_alone(const RunInput& input,
   alone.compute_scale = 0;
   const Trace trace = sim::simulate(input.plan, input.topology, alone).trace;
   const std::int64_t warmup_steps = input.job ? input.job->warmup_steps : 0;
-  const auto steps = static_cast<std::int64_t>(step_times(input.plan, trace).size()) - warmup_steps;
-  const Time begin = end_of_steps(input.plan, trace, warmup_steps);
+  const StepEnds ends(input.plan, trace);
+  const auto steps = static_cast<std::int64_t>(ends.times().size()) - warmup_steps;
+  const Time begin = ends.before(warmup_steps);
   return Time{(trace.makespan - begin).ps / std::max<std::int64_t>(1, steps)};
 }
 
@@ -185,7 +186,8 @@ Output run_simulate(Context& context, const SimulateOptions& options) {
   const sim::Simulation run = sim::simulate(input.plan, input.topology, simulation);
   const double wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  RunFacts facts{input.plan, input.topology, run.trace, run.memory};
+  const TraceIndex index(input.plan, run.trace);
+  RunFacts facts{input.plan, input.topology, run.trace, index, run.memory};
   facts.communication_alone = communication_alone(input, simulation);
   facts.warmup_steps = input.job ? input.job->warmup_steps : 0;
   Output output;

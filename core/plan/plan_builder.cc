@@ -76,8 +76,11 @@ PlanBuilder::Mark PlanBuilder::mark() const {
 
 void PlanBuilder::reserve_repeats(const Mark& since, std::size_t times) {
   const Mark now = mark();
+  // Later ranks have a little more: messages on both sides, longer numbers in their names. Without
+  // the tenth every column would be copied as it grows and again by shrink(), which lets it be.
   const auto total = [times](std::size_t before, std::size_t after) {
-    return after + (after - before) * times;
+    const std::size_t repeats = (after - before) * times;
+    return after + repeats + repeats / 10;
   };
   const std::size_t ops = total(since.ops, now.ops);
   reserve(ops, total(since.edges, now.edges));

@@ -1,6 +1,8 @@
 #include "core/strategy/step_builder.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -16,6 +18,8 @@ namespace {
 // Above so many ops a step, layers between two communications become one op.
 constexpr double kMostFineOps = 1e6;
 
+constexpr std::array<std::string_view, 4> kMessageWords = {"recv-f", "recv-b", "send-f", "send-b"};
+
 // For ops whose names have the micro-batch already.
 RankStep without_micro(RankStep at) {
   at.micro = -1;
@@ -29,6 +33,8 @@ struct StepBuilder::RankProgram {
   GradientSync& sync;
   OpId last_send = no_id<OpId>();      // that compute waits for when nothing may overlap
   OpId last_backward = no_id<OpId>();  // of the step
+  // By direction (Message), then by chunk; made when first asked for.
+  std::array<std::vector<StreamId>, kMessageWords.size()> message_streams = {};
 };
 
 StepBuilder::StepBuilder(const Job& job,
@@ -353,6 +359,18 @@ void StepBuilder::backward(RankProgram& program, const StageAction& action) {
   program.last_send = job_.parallelism.overlap ? no_id<OpId>() : sent;
 }
 
+// Plans have hundreds of thousands of messages and few streams: a name is formatted once.
+StreamId StepBuilder::message_stream(RankProgram& program, Message message, std::int64_t chunk) {
+  const auto kind = static_cast<std::size_t>(message);
+  std::vector<StreamId>& of_chunks = program.message_streams[kind];
+  of_chunks.resize(static_cast<std::size_t>(layout_.virtual_stages), no_id<StreamId>());
+  StreamId& known = of_chunks[static_cast<std::size_t>(chunk)];
+  if (known == no_id<StreamId>()) {
+    known = stream(program.at.rank, fmt::format("{}{}", kMessageWords[kind], chunk));
+  }
+  return known;
+}
+
 // Forward, part g gets its input from part g − 1; backward, its gradient from part g + 1. A message
 // into part g has tag 2g forward and 2g + 1 backward. Tensor-parallel ranks hold the same tensor,
 // so each sends its share and they gather it on the other side (arXiv:2104.04473, section 4.1).
@@ -372,7 +390,9 @@ OpId StepBuilder::receive(RankProgram& program, const StageAction& action, bool 
   const std::string micro = micro_text(action.micro);
   const OpId received = plan_.add_recv(
       names_.name(at, what, micro),
-      stream(at.rank, fmt::format("recv-{}{}", is_forward ? 'f' : 'b', action.chunk)), spec);
+      message_stream(program, is_forward ? Message::kReceiveForward : Message::kReceiveBackward,
+                     action.chunk),
+      spec);
   if (layout_.tensor == 1 || job_.parallelism.sequence_parallel) {
     return received;
   }
@@ -400,7 +420,9 @@ OpId StepBuilder::send(RankProgram& program,
   const OpId sent = plan_.add_send(
       names_.name(at, message_text(is_forward ? "forward/send" : "backward/send", part),
                   micro_text(action.micro)),
-      stream(at.rank, fmt::format("send-{}{}", is_forward ? 'f' : 'b', action.chunk)), spec);
+      message_stream(program, is_forward ? Message::kSendForward : Message::kSendBackward,
+                     action.chunk),
+      spec);
   plan_.depend(sent, last);
   return sent;
 }

@@ -105,11 +105,18 @@ class StepBuilder {
 
  private:
   struct RankProgram;  // the state while one rank is emitted
+  enum class Message : std::uint8_t {
+    kReceiveForward,
+    kReceiveBackward,
+    kSendForward,
+    kSendBackward
+  };
 
   void emit_rank(std::size_t rank, const Schedule& schedule, GradientSync& sync);
   void forward(RankProgram& program, const StageAction& action);
   void backward(RankProgram& program, const StageAction& action);
   void update(RankProgram& program);
+  StreamId message_stream(RankProgram& program, Message message, std::int64_t chunk);
   OpId receive(RankProgram& program, const StageAction& action, bool is_forward);
   OpId send(RankProgram& program, const StageAction& action, bool is_forward, OpId last);
   void emit_piece(const RankStep& at, const Piece& piece, std::string_view micro, OpId& op);

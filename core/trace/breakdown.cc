@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "core/trace/device_use.h"
 #include "core/trace/intervals.h"
-#include "core/trace/steps.h"
 
 namespace twinrun {
 namespace {
@@ -42,73 +42,78 @@ Wait wait_of(std::string_view id) {
   return Wait::kUnknown;
 }
 
-class Analysis {
- public:
-  Analysis(const Plan& plan, const Trace& trace, Time begin)
-      : plan_(plan), trace_(trace), begin_(begin), by_device_(plan.device_count()) {
-    for (std::size_t i = 0; i < plan.size(); ++i) {
-      if (trace.ops[i].end > begin) {
-        by_device_[index_of(plan.device(id_at<OpId>(i)))].push_back(id_at<OpId>(i));
-      }
+// What an op keeps its device busy with; an instant belongs to the first of those that go on.
+enum class Activity : std::uint8_t { kUpdate, kRecompute, kCompute, kCommunication, kHost, kNone };
+constexpr std::size_t kActivities = 5;  // kNone apart
+
+// One look at each word of the id: plans have millions of compute ops.
+Activity compute_activity(std::string_view id) {
+  Activity activity = Activity::kCompute;
+  for (std::size_t at = id.find('/'); at != std::string_view::npos; at = id.find('/', at + 1)) {
+    const std::string_view rest = id.substr(at);
+    if (rest.starts_with("/update")) {
+      return Activity::kUpdate;
+    }
+    if (rest.starts_with("/recompute/")) {
+      activity = Activity::kRecompute;
     }
   }
+  return activity;
+}
+
+Activity activity_of(const Plan& plan, OpId op) {
+  const OpKind kind = plan.kind(op);
+  if (kind == OpKind::kCompute) {
+    return compute_activity(plan.id(op));
+  }
+  if (is_communication(kind)) {
+    return Activity::kCommunication;
+  }
+  return kind == OpKind::kHost ? Activity::kHost : Activity::kNone;
+}
+
+class Analysis {
+ public:
+  Analysis(const TraceIndex& index, Time begin)
+      : plan_(index.plan), trace_(index.trace), index_(index), begin_(begin) {}
 
   DeviceParts of(DeviceId device) {
-    std::vector<OpId>& ops = by_device_[index_of(device)];
-    std::stable_sort(ops.begin(), ops.end(), [&](OpId a, OpId b) {
-      return trace_.ops[index_of(a)].start < trace_.ops[index_of(b)].start;
-    });
+    ops_.clear();
+    for (const OpId op : index_.ops_by_start[device]) {
+      if (trace_.ops[index_of(op)].end > begin_) {
+        ops_.push_back(op);
+      }
+    }
+    std::array<std::vector<Interval>, kActivities> ran = intervals_by_activity();
+    Intervals busy;
+    std::array<Time, kActivities> took{};
+    for (std::size_t activity = 0; activity < kActivities; ++activity) {
+      const Intervals own = difference(united(std::move(ran[activity])), busy);
+      took[activity] = length(own);
+      busy = united(busy, own);
+    }
+    const auto time_of = [&](Activity a) { return took[static_cast<std::size_t>(a)]; };
     DeviceParts parts;
-    const Intervals update = named(ops, OpKind::kCompute, "/update");
-    const Intervals recompute = difference(named(ops, OpKind::kCompute, "/recompute/"), update);
-    const Intervals compute =
-        difference(difference(named(ops, OpKind::kCompute, ""), update), recompute);
-    Intervals busy = sum(sum(update, recompute), compute);
-    const Intervals communication = difference(communicating(ops), busy);
-    busy = sum(busy, communication);
-    const Intervals host = difference(named(ops, OpKind::kHost, ""), busy);
-    busy = sum(busy, host);
-    parts.update = length(update);
-    parts.recompute = length(recompute);
-    parts.compute = length(compute);
-    parts.communication = length(communication);
-    parts.host = length(host);
-    name_gaps(ops, difference({{begin_, trace_.makespan}}, busy), parts);
+    parts.update = time_of(Activity::kUpdate);
+    parts.recompute = time_of(Activity::kRecompute);
+    parts.compute = time_of(Activity::kCompute);
+    parts.communication = time_of(Activity::kCommunication);
+    parts.host = time_of(Activity::kHost);
+    name_gaps(ops_, difference({{begin_, trace_.makespan}}, busy), parts);
     return parts;
   }
 
  private:
-  [[nodiscard]] Interval clipped(OpId op) const {
-    const OpTimes& times = trace_.ops[index_of(op)];
-    return {std::max(times.start, begin_), times.end};
-  }
-
-  [[nodiscard]] static Intervals sum(const Intervals& a, const Intervals& b) {
-    std::vector<Interval> all = a;
-    all.insert(all.end(), b.begin(), b.end());
-    return united(std::move(all));
-  }
-
-  [[nodiscard]] Intervals named(const std::vector<OpId>& ops,
-                                OpKind kind,
-                                std::string_view word) const {
-    std::vector<Interval> out;
-    for (const OpId op : ops) {
-      if (plan_.kind(op) == kind && (word.empty() || has(plan_.id(op), word))) {
-        out.push_back(clipped(op));
+  [[nodiscard]] std::array<std::vector<Interval>, kActivities> intervals_by_activity() const {
+    std::array<std::vector<Interval>, kActivities> out;
+    for (const OpId op : ops_) {
+      if (const Activity activity = activity_of(plan_, op); activity != Activity::kNone) {
+        const OpTimes& times = trace_.ops[index_of(op)];
+        out[static_cast<std::size_t>(activity)].push_back(
+            {std::max(times.start, begin_), times.end});
       }
     }
-    return united(std::move(out));
-  }
-
-  [[nodiscard]] Intervals communicating(const std::vector<OpId>& ops) const {
-    std::vector<Interval> out;
-    for (const OpId op : ops) {
-      if (is_communication(plan_.kind(op))) {
-        out.push_back(clipped(op));
-      }
-    }
-    return united(std::move(out));
+    return out;
   }
 
   void name_gaps(const std::vector<OpId>& ops, const Intervals& gaps, DeviceParts& parts) const {
@@ -151,8 +156,9 @@ class Analysis {
 
   const Plan& plan_;
   const Trace& trace_;
+  const TraceIndex& index_;
   Time begin_;
-  std::vector<std::vector<OpId>> by_device_;
+  std::vector<OpId> ops_;  // of the device that is looked at
 };
 
 Time busy_of(const DeviceParts& parts) {
@@ -204,8 +210,9 @@ std::vector<DeviceId> training_devices(const Plan& plan) {
   bool any = false;
   for (std::size_t i = 0; i < plan.size(); ++i) {
     const auto op = id_at<OpId>(i);
-    if (plan.kind(op) == OpKind::kCompute && has(plan.id(op), "/forward/")) {
-      trains[index_of(plan.device(op))] = true;
+    const std::size_t device = index_of(plan.device(op));
+    if (!trains[device] && plan.kind(op) == OpKind::kCompute && has(plan.id(op), "/forward/")) {
+      trains[device] = true;
       any = true;
     }
   }
@@ -218,32 +225,25 @@ std::vector<DeviceId> training_devices(const Plan& plan) {
   return out;
 }
 
-Time end_of_steps(const Plan& plan, const Trace& trace, std::int64_t steps) {
-  Time end{};
-  for (std::size_t i = 0; steps > 0 && i < plan.size(); ++i) {
-    const auto step = step_of(plan.id(id_at<OpId>(i)));
-    if (step && *step < steps) {
-      end = std::max(end, trace.ops[i].end);
-    }
-  }
-  return end;
-}
-
-Breakdown breakdown(const Plan& plan, const Trace& trace, std::int64_t warmup_steps) {
-  const Time begin = end_of_steps(plan, trace, warmup_steps);
-  const auto steps = static_cast<std::int64_t>(step_times(plan, trace).size()) - warmup_steps;
-  const std::vector<DeviceId> devices = training_devices(plan);
+Breakdown breakdown(const TraceIndex& index, std::int64_t warmup_steps) {
+  const Time begin = index.steps.before(warmup_steps);
+  const auto steps = static_cast<std::int64_t>(index.steps.times().size()) - warmup_steps;
+  const std::vector<DeviceId> devices = training_devices(index.plan);
   if (devices.empty() || steps < 1) {
     return {};
   }
-  Analysis analysis(plan, trace, begin);
+  Analysis analysis(index, begin);
   std::vector<DeviceParts> parts;
   parts.reserve(devices.size());
   for (const DeviceId device : devices) {
     parts.push_back(analysis.of(device));
   }
   const auto count = static_cast<std::int64_t>(devices.size());
-  return divided(added_up(parts), steps * count, {(trace.makespan - begin).ps / steps});
+  return divided(added_up(parts), steps * count, {(index.trace.makespan - begin).ps / steps});
+}
+
+Breakdown breakdown(const Plan& plan, const Trace& trace, std::int64_t warmup_steps) {
+  return breakdown(TraceIndex(plan, trace), warmup_steps);
 }
 
 }  // namespace twinrun

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "core/base/units.h"
 #include "core/plan/plan.h"
 #include "core/trace/trace.h"
+#include "core/trace/trace_index.h"
 
 namespace twinrun {
 
@@ -31,12 +33,10 @@ struct Breakdown {
 };
 
 // Of the steps after the first `warmup_steps`.
+Breakdown breakdown(const TraceIndex& index, std::int64_t warmup_steps = 0);
 Breakdown breakdown(const Plan& plan, const Trace& trace, std::int64_t warmup_steps = 0);
 
 // Devices with forward passes; all when no op is named so. Others read input or serve.
 std::vector<DeviceId> training_devices(const Plan& plan);
-
-// When the first `steps` steps had ended.
-Time end_of_steps(const Plan& plan, const Trace& trace, std::int64_t steps);
 
 }  // namespace twinrun

@@ -9,15 +9,7 @@ namespace {
 
 class Walk {
  public:
-  Walk(const Plan& plan, const Trace& trace)
-      : plan_(plan), trace_(trace), previous_(plan.size(), no_id<OpId>()) {
-    for (std::size_t s = 0; s < plan.stream_count(); ++s) {
-      const auto ops = plan.stream_ops(id_at<StreamId>(s));
-      for (std::size_t i = 1; i < ops.size(); ++i) {
-        previous_[index_of(ops[i])] = ops[i - 1];
-      }
-    }
-  }
+  Walk(const Plan& plan, const Trace& trace) : plan_(plan), trace_(trace) {}
 
   // Of the ops that started together with this one, the one that was ready last held the others up.
   [[nodiscard]] OpId last_ready(OpId op) const {
@@ -40,7 +32,7 @@ class Walk {
 
   // What ended last of all that had to end before; the smallest id of several.
   [[nodiscard]] OpId cause(OpId op) const {
-    OpId best = previous_[index_of(op)];
+    OpId best = previous_in_stream(op);
     for (const OpId before : plan_.predecessors(op)) {
       if (best == no_id<OpId>() || end(before) > end(best) ||
           (end(before) == end(best) && before < best)) {
@@ -54,9 +46,15 @@ class Walk {
   [[nodiscard]] Time end(OpId op) const { return trace_.ops[index_of(op)].end; }
 
  private:
+  // Looked up, as few ops are on the path; a stream has its ops in the order of their ids.
+  [[nodiscard]] OpId previous_in_stream(OpId op) const {
+    const auto ops = plan_.stream_ops(plan_.stream(op));
+    const auto at = std::lower_bound(ops.begin(), ops.end(), op);
+    return at == ops.begin() ? no_id<OpId>() : *(at - 1);
+  }
+
   const Plan& plan_;
   const Trace& trace_;
-  std::vector<OpId> previous_;  // in the stream
 };
 
 }  // namespace

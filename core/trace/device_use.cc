@@ -11,6 +11,23 @@ struct OfDevice {
   std::vector<Interval> host;
 };
 
+OfDevice intervals_of(const TraceIndex& index, DeviceId device) {
+  OfDevice out;
+  for (const OpId op : index.ops_by_start[device]) {
+    const OpTimes& times = index.trace.ops[index_of(op)];
+    const Interval interval{times.start, times.end};
+    const OpKind kind = index.plan.kind(op);
+    if (kind == OpKind::kCompute) {
+      out.compute.push_back(interval);
+    } else if (is_communication(kind)) {
+      out.communication.push_back(interval);
+    } else if (kind == OpKind::kHost) {
+      out.host.push_back(interval);
+    }
+  }
+  return out;
+}
+
 DeviceUse use_of(OfDevice raw, Time makespan) {
   const Intervals compute = united(std::move(raw.compute));
   const Intervals communication = united(std::move(raw.communication));
@@ -29,27 +46,17 @@ bool is_communication(OpKind kind) {
          kind == OpKind::kCollective;
 }
 
-std::vector<DeviceUse> device_use(const Plan& plan, const Trace& trace) {
-  std::vector<OfDevice> raw(plan.device_count());
-  for (std::size_t i = 0; i < plan.size(); ++i) {
-    const auto op = id_at<OpId>(i);
-    OfDevice& device = raw[index_of(plan.device(op))];
-    const Interval interval{trace.ops[i].start, trace.ops[i].end};
-    const OpKind kind = plan.kind(op);
-    if (kind == OpKind::kCompute) {
-      device.compute.push_back(interval);
-    } else if (is_communication(kind)) {
-      device.communication.push_back(interval);
-    } else if (kind == OpKind::kHost) {
-      device.host.push_back(interval);
-    }
-  }
+std::vector<DeviceUse> device_use(const TraceIndex& index) {
   std::vector<DeviceUse> out;
-  out.reserve(raw.size());
-  for (OfDevice& device : raw) {
-    out.push_back(use_of(std::move(device), trace.makespan));
+  out.reserve(index.plan.device_count());
+  for (std::size_t d = 0; d < index.plan.device_count(); ++d) {
+    out.push_back(use_of(intervals_of(index, id_at<DeviceId>(d)), index.trace.makespan));
   }
   return out;
+}
+
+std::vector<DeviceUse> device_use(const Plan& plan, const Trace& trace) {
+  return device_use(TraceIndex(plan, trace));
 }
 
 }  // namespace twinrun

@@ -5,6 +5,7 @@
 #include "core/base/units.h"
 #include "core/plan/plan.h"
 #include "core/trace/trace.h"
+#include "core/trace/trace_index.h"
 
 namespace twinrun {
 
@@ -21,6 +22,7 @@ struct DeviceUse {
 
 bool is_communication(OpKind kind);
 
-std::vector<DeviceUse> device_use(const Plan& plan, const Trace& trace);  // by DeviceId
+std::vector<DeviceUse> device_use(const TraceIndex& index);  // by DeviceId
+std::vector<DeviceUse> device_use(const Plan& plan, const Trace& trace);
 
 }  // namespace twinrun

@@ -1,14 +1,20 @@
 #include "core/trace/intervals.h"
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
 
 namespace twinrun {
 
+namespace {
+
+bool begins_before(const Interval& a, const Interval& b) { return a.begin < b.begin; }
+
+}  // namespace
+
 Intervals united(std::vector<Interval> intervals) {
-  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
-    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
-  });
+  if (!std::is_sorted(intervals.begin(), intervals.end(), begins_before)) {
+    std::sort(intervals.begin(), intervals.end(), begins_before);
+  }
   Intervals out;
   for (const Interval& interval : intervals) {
     if (interval.end <= interval.begin) {
@@ -21,6 +27,12 @@ Intervals united(std::vector<Interval> intervals) {
     }
   }
   return out;
+}
+
+Intervals united(const Intervals& a, const Intervals& b) {
+  std::vector<Interval> both(a.size() + b.size());
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), both.begin(), begins_before);
+  return united(std::move(both));
 }
 
 Intervals intersection(const Intervals& a, const Intervals& b) {

@@ -17,6 +17,7 @@ using Intervals = std::vector<Interval>;
 
 // The union; intervals that are empty or backwards count as nothing.
 Intervals united(std::vector<Interval> intervals);
+Intervals united(const Intervals& a, const Intervals& b);
 Intervals intersection(const Intervals& a, const Intervals& b);
 Intervals difference(const Intervals& a, const Intervals& b);
 Time length(const Intervals& intervals);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 
 namespace twinrun {
 
@@ -34,25 +33,44 @@ std::string_view name_within_step(std::string_view id) {
   return name.empty() ? id : name;
 }
 
-std::vector<Time> step_times(const Plan& plan, const Trace& trace) {
-  std::map<std::int64_t, Time> end_of;
+StepEnds::StepEnds(const Plan& plan, const Trace& trace) : makespan_(trace.makespan) {
+  std::string_view prefix;  // of the op before: ops of a step stand together
+  Time* end = nullptr;
   for (std::size_t i = 0; i < plan.size(); ++i) {
-    if (const auto step = step_of(plan.id(id_at<OpId>(i)))) {
-      Time& end = end_of[*step];
-      end = std::max(end, trace.ops[i].end);
+    const std::string_view id = plan.id(id_at<OpId>(i));
+    if (end == nullptr || !id.starts_with(prefix)) {
+      std::int64_t step = 0;
+      prefix = id.substr(0, step_prefix(id, step));
+      end = prefix.empty() ? nullptr : &end_of_[step];
+    }
+    if (end != nullptr) {
+      *end = std::max(*end, trace.ops[i].end);
     }
   }
-  if (end_of.empty()) {
-    return {trace.makespan};
+}
+
+std::vector<Time> StepEnds::times() const {
+  if (end_of_.empty()) {
+    return {makespan_};
   }
-  end_of.rbegin()->second = std::max(end_of.rbegin()->second, trace.makespan);
   std::vector<Time> out;
   Time before{};
-  for (const auto& [step, end] : end_of) {
-    out.push_back(end - before);
+  for (const auto& [step, end] : end_of_) {
+    const Time until = step == last() ? std::max(end, makespan_) : end;
+    out.push_back(until - before);
     before = end;
   }
   return out;
 }
+
+Time StepEnds::before(std::int64_t step) const {
+  Time last_end{};
+  for (const auto& [number, end] : end_of_) {
+    last_end = number < step ? std::max(last_end, end) : last_end;
+  }
+  return last_end;
+}
+
+std::int64_t StepEnds::last() const { return end_of_.empty() ? 0 : end_of_.rbegin()->first; }
 
 }  // namespace twinrun

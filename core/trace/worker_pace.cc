@@ -10,14 +10,14 @@
 namespace twinrun {
 namespace {
 
-using StepEnds = std::map<std::int64_t, Time>;  // of one worker, by step
+using EndsByStep = std::map<std::int64_t, Time>;  // of one worker, by step
 
 bool is_pass(std::string_view name) {
   return name.starts_with("forward/") || name.starts_with("backward/");
 }
 
-std::vector<StepEnds> ends_by_worker(const Plan& plan, const Trace& trace) {
-  std::vector<StepEnds> workers;
+std::vector<EndsByStep> ends_by_worker(const Plan& plan, const Trace& trace) {
+  std::vector<EndsByStep> workers;
   std::map<std::string, std::size_t, std::less<>> known;
   for (std::size_t i = 0; i < plan.size(); ++i) {
     const std::string_view id = plan.id(id_at<OpId>(i));
@@ -38,7 +38,7 @@ std::vector<StepEnds> ends_by_worker(const Plan& plan, const Trace& trace) {
 }
 
 // Steps a second between the first and the last end after the warm-up and up to `until`.
-double pace_of(const StepEnds& worker, std::int64_t warmup_steps, Time until) {
+double pace_of(const EndsByStep& worker, std::int64_t warmup_steps, Time until) {
   Time first{};
   Time last{};
   std::int64_t ended = -1;  // the first end is where counting starts
@@ -56,13 +56,13 @@ double pace_of(const StepEnds& worker, std::int64_t warmup_steps, Time until) {
 }  // namespace
 
 WorkerPace worker_pace(const Plan& plan, const Trace& trace, std::int64_t warmup_steps) {
-  const std::vector<StepEnds> workers = ends_by_worker(plan, trace);
+  const std::vector<EndsByStep> workers = ends_by_worker(plan, trace);
   WorkerPace pace;
   Time until = trace.makespan;
-  for (const StepEnds& worker : workers) {
+  for (const EndsByStep& worker : workers) {
     until = std::min(until, worker.rbegin()->second);
   }
-  for (const StepEnds& worker : workers) {
+  for (const EndsByStep& worker : workers) {
     pace.steps_per_s.push_back(pace_of(worker, warmup_steps, until));
     pace.sum += pace.steps_per_s.back();
   }

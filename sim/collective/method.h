@@ -46,6 +46,7 @@ struct CollectiveMethod {
   std::vector<VertexId> participants;          // ranks, then servers
   std::optional<CollectiveSchedule> schedule;  // stepwise
   FluidCollective fluid;                       // pipelined and nccl
+  std::string bottleneck;                      // name of fluid.bottleneck, set by the engine
 };
 
 // The rule for auto, in words for people: how many messages in all are still taken one by one.

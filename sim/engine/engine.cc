@@ -31,11 +31,11 @@ Engine::Engine(const Plan& plan, const Topology& topology, const SimulationOptio
     : plan_(plan),
       topology_(topology),
       options_(options),
-      graph_(plan),
       routes_(topology),
       methods_(topology, routes_, options.launch),
       network_(std::make_unique<MaxMin>(shared_links(topology))),
       memory_(plan),
+      states_(op_states(plan)),
       missing_(plan.instance_count()),
       times_(plan.size(), OpTimes{kNotYetReady, {}, kNotYetReady}),
       method_(plan.instance_count(), nullptr),
@@ -44,7 +44,7 @@ Engine::Engine(const Plan& plan, const Topology& topology, const SimulationOptio
       may_take_steps_(messages_of(plan) <= kMostStepwiseMessages) {
   place_devices();
   place_processors();
-  count_waits();
+  count_missing();
 }
 
 void Engine::place_devices() {
@@ -82,15 +82,7 @@ void Engine::place_processors() {
   communicating_.resize(processors_.size());
 }
 
-void Engine::count_waits() {
-  waits_.resize(plan_.size());
-  for (std::size_t i = 0; i < plan_.size(); ++i) {
-    waits_[i] += static_cast<std::uint32_t>(plan_.predecessors(id_at<OpId>(i)).size());
-    const OpId next = graph_.next_in_stream(id_at<OpId>(i));
-    if (next != no_id<OpId>()) {
-      ++waits_[index_of(next)];
-    }
-  }
+void Engine::count_missing() {
   for (std::size_t i = 0; i < plan_.instance_count(); ++i) {
     missing_[i] = static_cast<std::uint32_t>(plan_.instance_ops(id_at<InstanceId>(i)).size());
   }
@@ -98,7 +90,7 @@ void Engine::count_waits() {
 
 Simulation Engine::run() {
   for (std::size_t i = 0; i < plan_.size(); ++i) {
-    if (waits_[i] == 0) {
+    if (states_[i].waits == 0) {
       ready_.push_back(id_at<OpId>(i));
     }
   }
@@ -173,9 +165,10 @@ void Engine::start_ready() {
 
 void Engine::become_ready(OpId op) {
   times_[index_of(op)].ready = now_;
-  switch (plan_.kind(op)) {
+  const OpState& state = states_[index_of(op)];
+  switch (state.kind) {
     case OpKind::kCollective: {
-      const InstanceId instance = plan_.collective(op).instance;
+      const auto instance = id_at<InstanceId>(state.meets);
       if (--missing_[index_of(instance)] == 0) {
         start_collective(instance);
       }
@@ -183,9 +176,9 @@ void Engine::become_ready(OpId op) {
     }
     case OpKind::kSend:
     case OpKind::kRecv: {
-      const OpId partner = plan_.message(op).partner;
+      const auto partner = id_at<OpId>(state.meets);
       if (times_[index_of(partner)].ready != kNotYetReady) {
-        start_message(plan_.kind(op) == OpKind::kSend ? op : partner);
+        start_message(state.kind == OpKind::kSend ? op : partner);
       }
       return;
     }
@@ -203,7 +196,9 @@ void Engine::become_ready(OpId op) {
 void Engine::start_op(OpId op) {
   times_[index_of(op)].start = now_;
   ++running_;
-  memory_.apply(op, MemoryWhen::kStart, now_);
+  if (states_[index_of(op)].has_effects) {
+    memory_.apply(op, MemoryWhen::kStart, now_);
+  }
 }
 
 void Engine::finish_after(OpId op, Time duration) {
@@ -219,18 +214,27 @@ void Engine::finish(OpId op) {
   --running_;
   ++ended_;
   ++counts_.events;
-  memory_.apply(op, MemoryWhen::kEnd, now_);
-  if (plan_.kind(op) == OpKind::kCollective) {
+  const OpState& state = states_[index_of(op)];
+  if (state.has_effects) {
+    memory_.apply(op, MemoryWhen::kEnd, now_);
+  }
+  if (state.kind == OpKind::kCollective) {
     communicate(op, false);
   }
-  for (const OpId successor : plan_.successors(op)) {
-    if (--waits_[index_of(successor)] == 0) {
-      ready_.push_back(successor);
+  if (state.has_successors) {
+    for (const OpId successor : plan_.successors(op)) {
+      release(successor);
     }
   }
-  const OpId next = graph_.next_in_stream(op);
-  if (next != no_id<OpId>() && --waits_[index_of(next)] == 0) {
-    ready_.push_back(next);
+  if (state.next != no_id<OpId>()) {
+    release(state.next);
+  }
+}
+
+// One that it waited for has ended.
+void Engine::release(OpId op) {
+  if (--states_[index_of(op)].waits == 0) {
+    ready_.push_back(op);
   }
 }
 
@@ -272,6 +276,7 @@ Simulation Engine::result() {
     out.trace.links.push_back({topology_.link_name(link), link_bytes_[i],
                                capacity > 0 ? 100 * link_bytes_[i] / capacity : 0});
   }
+  out.trace.collectives.reserve(method_.size());
   for (std::size_t i = 0; i < method_.size(); ++i) {
     CollectiveRun run;
     run.instance = id_at<InstanceId>(i);
@@ -279,9 +284,7 @@ Simulation Engine::result() {
       run.algorithm = method->algorithm;
       run.protocol = method->protocol;
       run.channels = method->channels;
-      if (method->fluid.bottleneck != no_id<LinkId>()) {
-        run.bottleneck = topology_.link_name(method->fluid.bottleneck);
-      }
+      run.bottleneck = method->bottleneck;
     }
     out.trace.collectives.push_back(std::move(run));
   }

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/plan/plan.h"
-#include "core/plan/run_graph.h"
 #include "core/topology/topology.h"
 #include "sim/collective/method.h"
+#include "sim/engine/op_state.h"
 #include "sim/engine/route_cache.h"
 #include "sim/engine/shared_device.h"
 #include "sim/engine/stepwise_run.h"
@@ -53,9 +53,15 @@ class Engine {
     auto operator<=>(const MethodKey&) const = default;
   };
 
+  struct LastMethod {
+    std::int64_t bytes = -1;
+    const CollectiveMethod* method = nullptr;
+  };
+
   void place_devices();
   void place_processors();
-  void count_waits();
+  void count_missing();
+  void release(OpId op);
   void run_instant(Time now);
   void handle_timers(Time now);
   void handle_transfers();
@@ -83,6 +89,7 @@ class Engine {
   void end_step_message(const Transit& transit);
   void watch_processor(std::uint32_t processor);
   const CollectiveMethod& method_of(InstanceId instance);
+  CollectiveMethod new_method(OpId op);
   [[nodiscard]] Time compute_time_of(OpId op) const;
   [[nodiscard]] Time latency_left(OpId send, Time latency) const;
   [[nodiscard]] bool is_alone(InstanceId instance) const;
@@ -93,7 +100,6 @@ class Engine {
   const Plan& plan_;
   const Topology& topology_;
   const SimulationOptions& options_;
-  RunGraph graph_;
   RouteCache routes_;
   CollectiveMethods methods_;
   std::unique_ptr<FlowNetwork> network_;
@@ -106,7 +112,7 @@ class Engine {
   std::vector<std::uint32_t> processor_;      // by device
   std::vector<std::uint32_t> communicating_;  // by processor: collectives that run
   std::vector<SharedDevice> processors_;
-  std::vector<std::uint32_t> waits_;    // by op: ends that must come first
+  std::vector<OpState> states_;         // by op
   std::vector<std::uint32_t> missing_;  // by instance: ops that are not ready
   std::vector<OpTimes> times_;          // by op
   std::vector<OpId> ready_;             // in the order they became so
@@ -115,6 +121,7 @@ class Engine {
   std::vector<StepwiseRun> stepwise_;  // places are used again
   std::vector<std::uint32_t> free_stepwise_;
   std::map<MethodKey, CollectiveMethod> method_by_shape_;
+  std::vector<LastMethod> last_method_;          // by shape: most repeat the size as well
   std::vector<const CollectiveMethod*> method_;  // by instance
   std::vector<double> link_bytes_;               // by link
   std::vector<LastMessage> last_message_;        // by stream of sends

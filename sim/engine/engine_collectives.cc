@@ -13,11 +13,22 @@ namespace twinrun::sim {
 const CollectiveMethod& Engine::method_of(InstanceId instance) {
   const OpId op = plan_.instance_ops(instance).front();
   const CollectiveOp& collective = plan_.collective(op);
-  const auto [entry, is_new] =
-      method_by_shape_.try_emplace(MethodKey{collective.shape, collective.bytes.count});
-  if (!is_new) {
-    return entry->second;
+  if (collective.shape >= last_method_.size()) {
+    last_method_.resize(collective.shape + std::size_t{1});
   }
+  LastMethod& last = last_method_[collective.shape];
+  if (last.bytes != collective.bytes.count) {
+    const auto [entry, is_new] =
+        method_by_shape_.try_emplace(MethodKey{collective.shape, collective.bytes.count});
+    if (is_new) {
+      entry->second = new_method(op);
+    }
+    last = {collective.bytes.count, &entry->second};
+  }
+  return *last.method;
+}
+
+CollectiveMethod Engine::new_method(OpId op) {
   const CollectiveShape& shape = plan_.shape(op);
   std::vector<VertexId> ranks;
   std::uint32_t root = 0;
@@ -30,7 +41,7 @@ const CollectiveMethod& Engine::method_of(InstanceId instance) {
   CollectiveRequest request;
   request.kind = shape.kind;
   request.ranks = ranks;
-  request.bytes = collective.bytes;
+  request.bytes = plan_.collective(op).bytes;
   request.dtype = shape.dtype;
   request.root = root;
   request.algorithm = plan_.algorithm_name(shape);
@@ -38,8 +49,11 @@ const CollectiveMethod& Engine::method_of(InstanceId instance) {
   request.may_take_steps = may_take_steps_;
   request.servers = options_.servers;
   request.server_count = options_.server_count;
-  entry->second = methods_.choose(request);
-  return entry->second;
+  CollectiveMethod method = methods_.choose(request);
+  if (method.fluid.bottleneck != no_id<LinkId>()) {
+    method.bottleneck = topology_.link_name(method.fluid.bottleneck);
+  }
+  return method;
 }
 
 void Engine::start_collective(InstanceId instance) {
@@ -48,8 +62,8 @@ void Engine::start_collective(InstanceId instance) {
     start_op(op);
     communicate(op, true);
   }
-  const bool has_given =
-      std::any_of(ops.begin(), ops.end(), [&](OpId op) { return plan_.duration(op).has_value(); });
+  const bool has_given = std::any_of(ops.begin(), ops.end(),
+                                     [&](OpId op) { return states_[index_of(op)].has_duration; });
   const bool is_barrier = plan_.shape(ops.front()).kind == CollectiveKind::kBarrier;
   const bool is_nothing = plan_.collective(ops.front()).bytes.count == 0 && !is_barrier;
   if (!options_.has_communication || is_nothing || ops.size() == 1) {
@@ -115,7 +129,7 @@ bool Engine::is_alone(InstanceId instance) const {
          std::all_of(ops.begin(), ops.end(),
                      [&](OpId op) {
                        return plan_.successors(op).empty() &&
-                              graph_.next_in_stream(op) == no_id<OpId>();
+                              states_[index_of(op)].next == no_id<OpId>();
                      }) &&
          ended_ + ops.size() == plan_.size();
 }

@@ -43,7 +43,7 @@ std::vector<double> steps_ms(const InputTimes& times, std::int64_t prefetch) {
   const Example example =
       compile_on(fed_job("single", times, prefetch), fed_model(times), devices_with_host(1), 8);
   std::vector<double> out;
-  for (const Time time : step_times(example.plan(), example.simulate().trace)) {
+  for (const Time time : StepEnds(example.plan(), example.simulate().trace).times()) {
     out.push_back(to_seconds(time) / kMs);
   }
   return out;
@@ -88,8 +88,8 @@ TEST(InputFeed, ReplicasShareTheMachine) {
   const InputTimes times{1, 1.5, 0};
   const Example example =
       compile_on(fed_job("ddp", times, 2), fed_model(times), devices_with_host(4), 8);
-  EXPECT_NEAR(to_seconds(step_times(example.plan(), example.simulate().trace).at(6)) / kMs, 4 * 1.5,
-              1e-6);
+  EXPECT_NEAR(to_seconds(StepEnds(example.plan(), example.simulate().trace).times().at(6)) / kMs,
+              4 * 1.5, 1e-6);
 }
 
 TEST(InputFeed, OnlyTheFirstStageIsFed) {

@@ -169,7 +169,7 @@ TEST(PipeDream, SteadyStepsHaveNoBubble) {
       compile_on(pipeline_job("pipedream", 4, 8), equal_blocks(4), plain_devices(4), 4);
   sim::SimulationOptions options;
   options.has_communication = false;
-  const std::vector<Time> steps = step_times(example.plan(), example.simulate(options).trace);
+  const std::vector<Time> steps = StepEnds(example.plan(), example.simulate(options).trace).times();
   EXPECT_EQ(example.compiled.warmup_steps, 1);
   EXPECT_EQ(steps[1].ps, 8 * kPass);
   EXPECT_EQ(steps[2].ps, 8 * kPass);
@@ -267,6 +267,25 @@ TEST(Pipeline, EveryCombinationOfATransformerCanRun) {
           const Example example = compile_example(job, "gpt2", "dgx-a100", 2);
           EXPECT_EQ(example.compiled.layout.replicas, 8 / tensor / stages);
         }
+      }
+    }
+  }
+}
+
+// ZeRO gathers and reduces weights stage by stage while micro-batches and recomputation go on.
+TEST(Pipeline, EveryStageOfZeroCanRun) {
+  for (const char* const strategy : {"gpipe", "1f1b", "interleaved_1f1b", "tensor_parallel"}) {
+    for (const std::int64_t zero : {1, 2, 3}) {
+      for (const Recompute recompute :
+           {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+        Job job = pipeline_job(strategy, 2, 4);
+        job.training.recompute = recompute;
+        job.training.dtype = Dtype::kBf16;
+        job.parallelism.tensor_parallel_degree = 2;
+        job.parallelism.zero_stage = zero;
+        const Example example = compile_example(job, "gpt2", "dgx-a100", 2);
+        EXPECT_EQ(example.compiled.layout.shards, 2);
+        EXPECT_GT(example.simulate().trace.makespan.ps, 0);
       }
     }
   }

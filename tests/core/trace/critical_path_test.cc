@@ -118,7 +118,7 @@ TEST(Steps, LastFromEndToEnd) {
   }
   const Plan plan = std::move(builder).finish();
   const Trace trace = sim::simulate(plan, topology_of("dgx1-v100")).trace;
-  EXPECT_EQ(step_times(plan, trace),
+  EXPECT_EQ(StepEnds(plan, trace).times(),
             (std::vector<Time>{microseconds(1), microseconds(2), microseconds(3)}));
 }
 

@@ -49,8 +49,10 @@ TEST(Intervals, SetOperationsEqualThoseOnBits) {
     ASSERT_EQ(bits(a), bits(raw_a));
     ASSERT_EQ(bits(intersection(a, b)), bits(a) & bits(b));
     ASSERT_EQ(bits(difference(a, b)), bits(a) & ~bits(b));
+    ASSERT_EQ(bits(united(a, b)), bits(a) | bits(b));
     ASSERT_EQ(length(a).ps, __builtin_popcountll(bits(a)));
     ASSERT_TRUE(is_normal(a) && is_normal(intersection(a, b)) && is_normal(difference(a, b)));
+    ASSERT_TRUE(is_normal(united(a, b)));
   }
 }
 

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <vector>
+
+#include "core/base/csr.h"
+#include "core/base/ids.h"
+#include "core/plan/plan.h"
+#include "core/trace/steps.h"
+#include "core/trace/trace.h"
+
+namespace twinrun {
+
+// What several analyses ask of a run, found once: a plan has millions of ops. Plan and trace must
+// outlive it.
+struct TraceIndex {
+  TraceIndex(const Plan& plan, const Trace& trace);
+
+  const Plan& plan;
+  const Trace& trace;
+  StepEnds steps;
+  // Of each device, in the order in which they began; of equal starts in the order of the plan.
+  Csr<DeviceId, OpId> ops_by_start;
+};
+
+}  // namespace twinrun
