@@ -25,9 +25,6 @@ struct RunFacts {
   std::int64_t warmup_steps = 0;  // the first so many are not counted
 };
 
-// Of the steps after the warm-up, unless that is all there is.
-double mean_step_s(const RunFacts& facts);
-
 // The keys of "twinrun/result/1" that follow from the facts; the runner adds `engine` and warnings.
 nlohmann::ordered_json result_json(const RunFacts& facts);
 

@@ -2,17 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "core/trace/device_use.h"
 #include "core/trace/intervals.h"
+#include "core/trace/staleness.h"
 #include "core/trace/steps.h"
+#include "core/trace/worker_pace.h"
 
 namespace twinrun {
 namespace {
 
-enum class Wait : std::uint8_t { kPipeline, kRanks, kInput, kServer, kUnknown };
-constexpr std::size_t kWaits = 5;
+enum class Wait : std::uint8_t { kPipeline, kRanks, kInput, kServer, kHost, kUnknown };
+constexpr std::size_t kWaits = 6;
 
 // What a device did, each kind without those before it.
 struct DeviceParts {
@@ -44,8 +47,9 @@ Wait wait_of(std::string_view id) {
 
 class Analysis {
  public:
+  // Ops that ended before `begin` are of no interest.
   Analysis(const Plan& plan, const Trace& trace, Time begin)
-      : plan_(plan), trace_(trace), begin_(begin), by_device_(plan.device_count()) {
+      : plan_(plan), trace_(trace), by_device_(plan.device_count()) {
     for (std::size_t i = 0; i < plan.size(); ++i) {
       if (trace.ops[i].end > begin) {
         by_device_[index_of(plan.device(id_at<OpId>(i)))].push_back(id_at<OpId>(i));
@@ -53,7 +57,8 @@ class Analysis {
     }
   }
 
-  DeviceParts of(DeviceId device) {
+  DeviceParts of(DeviceId device, const Interval& window) {
+    window_ = window;
     std::vector<OpId>& ops = by_device_[index_of(device)];
     std::stable_sort(ops.begin(), ops.end(), [&](OpId a, OpId b) {
       return trace_.ops[index_of(a)].start < trace_.ops[index_of(b)].start;
@@ -73,14 +78,14 @@ class Analysis {
     parts.compute = length(compute);
     parts.communication = length(communication);
     parts.host = length(host);
-    name_gaps(ops, difference({{begin_, trace_.makespan}}, busy), parts);
+    name_gaps(ops, difference({window_}, busy), parts);
     return parts;
   }
 
  private:
   [[nodiscard]] Interval clipped(OpId op) const {
     const OpTimes& times = trace_.ops[index_of(op)];
-    return {std::max(times.start, begin_), times.end};
+    return {std::max(times.start, window_.begin), std::min(times.end, window_.end)};
   }
 
   [[nodiscard]] static Intervals sum(const Intervals& a, const Intervals& b) {
@@ -143,7 +148,9 @@ class Analysis {
     for (const OpId before : plan_.predecessors(op)) {
       if (trace_.ops[index_of(before)].end == times.start &&
           plan_.device(before) != plan_.device(op)) {
-        return wait_of(plan_.id(before));
+        const Wait wait = wait_of(plan_.id(before));
+        const bool is_host = plan_.kind(before) == OpKind::kHost;
+        return wait == Wait::kUnknown && is_host ? Wait::kHost : wait;
       }
     }
     return wait_of(plan_.id(op));
@@ -151,7 +158,7 @@ class Analysis {
 
   const Plan& plan_;
   const Trace& trace_;
-  Time begin_;
+  Interval window_;  // of the device at hand
   std::vector<std::vector<OpId>> by_device_;
 };
 
@@ -172,7 +179,7 @@ Breakdown added_up(const std::vector<DeviceParts>& devices) {
     out.recompute = out.recompute + device.recompute;
     out.update = out.update + device.update;
     out.exposed_communication = out.exposed_communication + device.communication;
-    out.host = out.host + device.host;
+    out.host = out.host + device.host + wait(Wait::kHost);
     out.imbalance = out.imbalance + wait(Wait::kRanks) + uneven;
     out.bubble = out.bubble + wait(Wait::kPipeline) - uneven;
     out.input_wait = out.input_wait + wait(Wait::kInput);
@@ -195,6 +202,36 @@ Breakdown divided(Breakdown sums, std::int64_t by, Time step) {
   sums.idle = rest;
   sums.step = step;
   return sums;
+}
+
+DeviceParts scaled(DeviceParts parts, double factor) {
+  const auto scale = [&](Time& time) {
+    time.ps = static_cast<std::int64_t>(static_cast<double>(time.ps) * factor);
+  };
+  scale(parts.compute);
+  scale(parts.recompute);
+  scale(parts.update);
+  scale(parts.communication);
+  scale(parts.host);
+  for (Time& wait : parts.waits) {
+    scale(wait);
+  }
+  return parts;
+}
+
+// Each worker's mean step, weighted by how many it makes a second.
+Breakdown breakdown_of_workers(const Plan& plan, const Trace& trace, const WorkerPace& pace) {
+  if (pace.sum <= 0) {
+    return {};
+  }
+  Analysis analysis(plan, trace, Time{});
+  std::vector<DeviceParts> parts;
+  for (const Worker& worker : pace.workers) {
+    const double weight = worker.steps_per_s() * pace.step_s() / static_cast<double>(worker.steps);
+    parts.push_back(scaled(analysis.of(worker.device, worker.counted), weight));
+  }
+  return divided(added_up(parts), static_cast<std::int64_t>(parts.size()),
+                 {std::llround(pace.step_s() * 1e12)});
 }
 
 }  // namespace
@@ -230,6 +267,9 @@ Time end_of_steps(const Plan& plan, const Trace& trace, std::int64_t steps) {
 }
 
 Breakdown breakdown(const Plan& plan, const Trace& trace, std::int64_t warmup_steps) {
+  if (workers_are_independent(plan)) {
+    return breakdown_of_workers(plan, trace, worker_pace(plan, trace, warmup_steps));
+  }
   const Time begin = end_of_steps(plan, trace, warmup_steps);
   const auto steps = static_cast<std::int64_t>(step_times(plan, trace).size()) - warmup_steps;
   const std::vector<DeviceId> devices = training_devices(plan);
@@ -240,7 +280,7 @@ Breakdown breakdown(const Plan& plan, const Trace& trace, std::int64_t warmup_st
   std::vector<DeviceParts> parts;
   parts.reserve(devices.size());
   for (const DeviceId device : devices) {
-    parts.push_back(analysis.of(device));
+    parts.push_back(analysis.of(device, {begin, trace.makespan}));
   }
   const auto count = static_cast<std::int64_t>(devices.size());
   return divided(added_up(parts), steps * count, {(trace.makespan - begin).ps / steps});

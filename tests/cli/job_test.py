@@ -172,6 +172,42 @@ class RunFolder(unittest.TestCase):
             self.assertEqual(by_plan["makespan_s"], first["makespan_s"])
 
 
+class Staleness(unittest.TestCase):
+    SERVER = {"model": "alexnet", "topology": "dgx1-v100", "training": {"local_batch_size": 64},
+              "parallelism": {"strategy": "parameter_server"}}
+
+    def test_workers_at_their_own_pace_make_together_what_each_makes(self):
+        for mode in ("async", "bounded"):
+            answer = answer_of("-", "--slow", "gpu3=3", text=json.dumps({**self.SERVER, "server": {"mode": mode}}))
+            each = answer["worker_step_s"]
+            self.assertEqual(len(each), 8)
+            self.assertAlmostEqual(answer["samples_per_s"], sum(64 / step for step in each), places=6)
+            self.assertAlmostEqual(sum(answer["breakdown_s"].values()), answer["step_s"], places=9)
+            self.assertGreater(answer["samples_per_s"], 8 * 64 / max(each), "the slowest does not set the pace")
+            self.assertEqual(len(answer["staleness"]["histogram"]), answer["staleness"]["max"] + 1)
+
+    def test_the_text_says_how_stale_and_how_far_apart(self):
+        job = {**self.SERVER, "topology": "single-switch:hosts=6,bandwidth=1.25GB/s,latency=1us",
+               "server": {"mode": "async", "placement": "hosts", "colocated": False, "count": 1}}
+        text = twinrun("simulate", "-", text=json.dumps(job)).stdout
+        self.assertRegex(text, r"\nworkers 5 at their own pace")
+        # N equal workers: each gradient is N - 1 updates of others old.
+        self.assertRegex(text, r"\nstale   weights are 4 updates old on average, 4 at most   4: 100 %")
+
+    def test_synchronous_workers_are_not_stale(self):
+        answer = answer_of("-", text=json.dumps(self.SERVER))
+        self.assertNotIn("staleness", answer)
+        self.assertNotIn("worker_step_s", answer)
+
+    def test_pipedreams_stages_are_as_stale_as_they_are_far_from_the_end(self):
+        job = {"model": "alexnet", "topology": "dgx1-v100", "mapping": {"ranks": 4},
+               "training": {"local_batch_size": 32, "micro_batch_size": 4}, "parallelism": {"strategy": "pipedream"}}
+        answer = answer_of("-", text=json.dumps(job))["staleness"]
+        # Stage s of 4: 3 - s updates, so equally many gradients of each.
+        self.assertEqual((answer["mean"], answer["max"]), (1.5, 3))
+        self.assertEqual(len(set(answer["histogram"])), 1)
+
+
 class Complaints(unittest.TestCase):
     def test_all_at_once_and_where_they_stand(self):
         result = twinrun("simulate", "-", "--set", "training.dtype=fp31", "--set", "trainig.mbs=4",

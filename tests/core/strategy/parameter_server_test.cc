@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/trace/breakdown.h"
 #include "core/trace/staleness.h"
 #include "core/trace/worker_pace.h"
 #include "tests/core/strategy/example_jobs.h"
@@ -244,6 +245,52 @@ TEST(ParameterServer, StalenessOfNEqualWorkersIsNMinusOne) {
         server_staleness(example.plan(), example.simulate().trace, example.compiled.warmup_steps);
     EXPECT_NEAR(staleness.mean, static_cast<double>(workers) - 1, 0.01) << workers;
   }
+}
+
+// While a worker that is k times slower makes a step, each of N − 1 others makes k; only the
+// network is shared, and it is free here.
+TEST(ParameterServer, AWorkerKTimesSlowerIsKTimesAsStale) {
+  constexpr std::int64_t kOthers = 7;
+  const Example example = straggling_example(ServerMode::kAsync);
+  for (const std::int64_t factor : {2, 3}) {
+    sim::SimulationOptions options;
+    options.has_communication = false;
+    options.slowdown = {{"gpu5", static_cast<double>(factor)}};
+    const Staleness staleness = server_staleness(example.plan(), example.simulate(options).trace,
+                                                 example.compiled.warmup_steps);
+    EXPECT_NEAR(static_cast<double>(staleness.max), static_cast<double>(factor * kOthers), 1)
+        << factor;
+  }
+}
+
+// At the pull of step t the others' steps up to t − bound − 1 are in, and none begins a step after
+// t + bound before this one's is: at most 2 · bound + 1 updates of each come between.
+TEST(ParameterServer, BoundedStalenessNeverExceedsItsBound) {
+  for (const std::int64_t bound : {0, 1, 3}) {
+    const Example example = straggling_example(ServerMode::kBounded, bound);
+    const Staleness staleness = server_staleness(example.plan(), run_with_straggler(example).trace);
+    EXPECT_FALSE(staleness.histogram.empty());
+    EXPECT_LE(staleness.max, (2 * bound + 1) * 7) << bound;
+  }
+}
+
+// Seven at full speed and one at 1/k make 7 + 1/k steps in the time of one: a step of eight takes
+// 8 / (7 + 1/k) of it, where synchronous workers take k.
+TEST(ParameterServer, AStepOfIndependentWorkersIsWhatTheyMakeTogether) {
+  const Example example = straggling_example(ServerMode::kAsync);
+  sim::SimulationOptions options;
+  options.has_communication = false;
+  const std::int64_t warmup_steps = example.compiled.warmup_steps;
+  const Breakdown equal = breakdown(example.plan(), example.simulate(options).trace, warmup_steps);
+  options.slowdown = {{"gpu5", 3.0}};
+  const Breakdown parts = breakdown(example.plan(), example.simulate(options).trace, warmup_steps);
+  EXPECT_NEAR(to_seconds(parts.step) / to_seconds(equal.step), 8 / (7 + 1.0 / 3), 0.001);
+  const Time sum = parts.compute + parts.recompute + parts.exposed_communication + parts.bubble +
+                   parts.imbalance + parts.input_wait + parts.server_wait + parts.update +
+                   parts.host + parts.idle;
+  EXPECT_EQ(sum, parts.step);
+  // They wait for nobody: but for the server's update between two steps it is all compute.
+  EXPECT_GT(to_seconds(parts.compute) / to_seconds(parts.step), 0.9);
 }
 
 TEST(ParameterServer, SynchronousWorkersHaveNoStaleness) {
