@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/did_you_mean.h"
+#include "core/plan/validate.h"
 #include "core/strategy/detail/builders.h"
 #include "core/strategy/step_builder.h"
 
@@ -207,8 +208,13 @@ std::optional<CompiledJob> compile(const Job& job,
   if (diagnostics.has_errors()) {
     return std::nullopt;
   }
-  return CompiledJob{std::move(steps.plan()).finish(), *std::move(layout), count,
-                     steps.warmup_steps()};
+  Plan plan = std::move(steps.plan()).finish();
+  // A schedule that blocks itself is our mistake; it is told before anything runs, as of any plan.
+  validate(plan, {.file = "the plan of " + job.name, .ids_are_unique = true}, diagnostics);
+  if (diagnostics.has_errors()) {
+    return std::nullopt;
+  }
+  return CompiledJob{std::move(plan), *std::move(layout), count, steps.warmup_steps()};
 }
 
 }  // namespace twinrun
