@@ -58,6 +58,16 @@ class Explain(unittest.TestCase):
         self.assertLessEqual(soonest["time_s"], cheapest["time_s"])
         self.assertLessEqual(cheapest["device_hours"], soonest["device_hours"])
 
+    def test_what_one_process_takes_to_launch_is_told(self):
+        job = {"model": "alexnet", "topology": "pcie-2x2080ti", "training": {"local_batch_size": 16},
+               "parallelism": {"strategy": "data_parallel"}}
+        for answer in answers(job).values():
+            self.assertEqual(sum("launch a layer" in text for text in answer["assumed"]), 1, answer)
+        job["parallelism"]["strategy"] = "ddp"
+        found = answers(job)
+        self.assertIn("20 us to launch a layer", " ".join(found["fastest_strategy"]["assumed"]))
+        self.assertNotIn("launch a layer", " ".join(found["fits_memory"]["assumed"]))
+
     def test_a_law_that_is_none_says_how_one_is_written(self):
         done = run(CLUSTER, "--time-to-accuracy", "critical:steps=0")
         self.assertEqual(done.returncode, 2)

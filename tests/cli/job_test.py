@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -227,6 +228,16 @@ class Complaints(unittest.TestCase):
         self.assertEqual(by_option.returncode, 3)
         self.assertIn("--> --set parallelism.strategy=ddpp", by_option.stderr)
         self.assertIn('did you mean "ddp"', by_option.stderr)
+
+    def test_a_model_too_large_gets_a_change_that_can_be_typed(self):
+        job = {"model": "gpt2-xl", "topology": "dgx1-v100",
+               "training": {"local_batch_size": 8, "dtype": "fp16", "optimizer": "adam"}}
+        result = twinrun("simulate", "-", "--format", "json", text=json.dumps(job))
+        self.assertEqual(result.returncode, 4, result.stderr)
+        advice = json.loads(result.stdout)["memory_advice"]
+        typed = re.search(r"--set [^:]+", advice).group().split()
+        fits = twinrun("simulate", "-", *typed, text=json.dumps(job))
+        self.assertEqual(fits.returncode, 0, fits.stdout + fits.stderr)
 
     def test_settings_need_a_value(self):
         result = twinrun("simulate", DDP, "--set", "training.dtype")
