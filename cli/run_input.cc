@@ -101,7 +101,7 @@ CompiledRun compile_job(Context& context, const Source& source, const RunArgumen
   }
   std::optional<CompiledJob> compiled =
       compile(loaded.job, loaded.model, topology, {arguments.steps}, diagnostics);
-  diagnostics.throw_if_errors();
+  throw_if_impossible(loaded.job, diagnostics);
   context.report(diagnostics);
   return {std::move(loaded), std::move(topology), *std::move(compiled)};
 }

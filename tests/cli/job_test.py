@@ -222,12 +222,20 @@ class Complaints(unittest.TestCase):
     def test_impossible_jobs_point_at_the_key_or_the_option(self):
         job = {**TINY, "parallelism": {"tp": 3}, "training": {}}
         in_file = twinrun("simulate", "-", text=json.dumps(job))
-        self.assertEqual(in_file.returncode, 3, in_file.stderr)
+        self.assertEqual(in_file.returncode, 4, in_file.stderr)
         self.assertIn("(/parallelism/tp)", in_file.stderr)
         by_option = twinrun("simulate", "-", "--set", "parallelism.strategy=ddpp", text=json.dumps(TINY))
         self.assertEqual(by_option.returncode, 3)
         self.assertIn("--> --set parallelism.strategy=ddpp", by_option.stderr)
         self.assertIn('did you mean "ddp"', by_option.stderr)
+
+    def test_impossible_jobs_are_told_all_at_once_with_what_would_do(self):
+        job = {"model": "gpt2", "topology": "dgx1-v100", "parallelism": {
+            "strategy": "1f1b", "tensor_parallel_degree": 5, "pipeline_parallel_degree": 40}}
+        result = twinrun("simulate", "-", text=json.dumps(job))
+        self.assertEqual(result.returncode, 4, result.stderr)
+        for words in ("E0902", "E0905", "E0906", "one of 1, 2, 3, 4, 6, 12"):  # divisors of 12 heads
+            self.assertIn(words, result.stderr)
 
     def test_a_model_too_large_gets_a_change_that_can_be_typed(self):
         job = {"model": "gpt2-xl", "topology": "dgx1-v100",
