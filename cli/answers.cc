@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -37,13 +38,47 @@ constexpr std::array<NamedPart, 10> kParts = {{
     {"idle", &Breakdown::idle},
 }};
 
+bool is_strategy(const Job& job, std::string_view name) {
+  const Strategy* const strategy = find_strategy(job.parallelism.strategy);
+  return strategy != nullptr && strategy->name == name;
+}
+
+// What holds for every answer about this job.
+std::vector<std::string> assumptions_about(const Job& job) {
+  std::vector<std::string> out;
+  if (is_strategy(job, "data_parallel")) {
+    out.push_back(launch_assumption(job));
+  }
+  if (job.server.given && job.server.mode != ServerMode::kSync) {
+    out.emplace_back(
+        "workers do not wait for each other: a step is what they make together while all work; "
+        "stale gradients are taken to be as good as others");
+  }
+  return out;
+}
+
 }  // namespace
+
+std::string launch_assumption(const Job& job) {
+  return fmt::format("nn.DataParallel's one process takes {} to launch a layer on one GPU{}",
+                     to_text(job.host.launch),
+                     job.host.launch == HostCosts{}.launch
+                         ? ", a rule of thumb (host.data_parallel_launch sets it)"
+                         : "");
+}
 
 std::vector<Answer> all_answers(JobSearch& search) {
   std::vector<Answer> answers;
   answers.reserve(kQuestions.size());
+  const std::vector<std::string> assumed = assumptions_about(search.job());
   for (const auto question : kQuestions) {
-    answers.push_back(question(search));
+    Answer answer = question(search);
+    for (const std::string& one : assumed) {
+      if (std::find(answer.assumed.begin(), answer.assumed.end(), one) == answer.assumed.end()) {
+        answer.assumed.push_back(one);
+      }
+    }
+    answers.push_back(std::move(answer));
   }
   return answers;
 }

@@ -32,7 +32,7 @@ std::vector<Answer> all_answers(JobSearch& search);
 
 // A change of a job that makes it fit, and what it costs.
 struct FittingChange {
-  std::string change;  // "training.recompute = full"
+  std::string change;  // as one would type it: "--set training.recompute=full"
   JobFigures figures;
 };
 // The first in order of how little it changes; nothing when none of them does.
@@ -44,6 +44,13 @@ struct StrategyRun {
   JobFigures figures;
 };
 std::vector<StrategyRun> strategies_by_speed(JobSearch& search);
+
+// "auto" becomes the strategy that simulates fastest, with the rest of the job as it is. A sentence
+// about which that is, or "" where the job names one itself. CannotRun when none can do it.
+std::string resolve_auto(LoadedJob& loaded);
+
+// What nn.DataParallel's one process takes to launch a layer: no topology knows it.
+std::string launch_assumption(const Job& job);
 
 // The part of a step that two runs differ most in: "exposed communication, 12.1 ms against 3.0 ms".
 std::string largest_difference(const Breakdown& a, const Breakdown& b);

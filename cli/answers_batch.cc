@@ -63,51 +63,76 @@ std::optional<JobFigures> with_devices(JobSearch& search, std::size_t count) {
   return search.run_on(count, job);
 }
 
-struct Change {
-  const char* name;
-  void (*apply)(Job& job, std::int64_t local_batch);
-};
+// Changes a job and says how one would type that.
+using Change = std::string (*)(Job& job, std::int64_t local_batch);
 
-void halve_micro_batch(Job& job, std::int64_t local_batch) {
+std::string divide_micro_batch(Job& job, std::int64_t local_batch, std::int64_t by) {
   const std::int64_t now = job.training.micro_batch_size.value_or(
       local_batch / job.training.gradient_accumulation.value_or(1));
+  const std::int64_t micro_batch = std::max<std::int64_t>(1, now / by);
   job.training.gradient_accumulation.reset();
-  job.training.micro_batch_size = std::max<std::int64_t>(1, now / 2);
+  job.training.micro_batch_size = micro_batch;
   job.training.local_batch_size = local_batch;
   job.training.global_batch_size.reset();
+  return fmt::format("training.micro_batch_size={}", micro_batch);
+}
+
+// A strategy without stages becomes a pipeline of two.
+std::string add_stage(Job& job) {
+  Parallelism& parallelism = job.parallelism;
+  const Strategy* const strategy = find_strategy(parallelism.strategy);
+  const std::int64_t stages = parallelism.pipeline_parallel_degree.value_or(1) + 1;
+  parallelism.pipeline_parallel_degree = stages;
+  parallelism.data_parallel_replicate_degree.reset();
+  parallelism.balance.clear();
+  const std::string typed = fmt::format("parallelism.pipeline_parallel_degree={}", stages);
+  if (strategy != nullptr && strategy->traits.has_stages) {
+    return typed;
+  }
+  parallelism.strategy = "1f1b";
+  return "parallelism.strategy=1f1b --set " + typed;
 }
 
 // In order of how little they cost.
-constexpr std::array<Change, 10> kChanges = {{
-    {"ddp.gradient_as_bucket_view = true",
-     [](Job& job, std::int64_t) { job.ddp.gradient_as_bucket_view = true; }},
-    {"training.recompute = selective",
-     [](Job& job, std::int64_t) { job.training.recompute = Recompute::kSelective; }},
-    {"half the training.micro_batch_size", halve_micro_batch},
-    {"a quarter of the training.micro_batch_size",
-     [](Job& job, std::int64_t batch) {
-       halve_micro_batch(job, batch);
-       halve_micro_batch(job, batch);
-     }},
-    {"training.recompute = full",
-     [](Job& job, std::int64_t) { job.training.recompute = Recompute::kFull; }},
-    {"parallelism.zero_stage = 1", [](Job& job, std::int64_t) { job.parallelism.zero_stage = 1; }},
-    {"parallelism.zero_stage = 3", [](Job& job, std::int64_t) { job.parallelism.zero_stage = 3; }},
-    {"training.offload = activations",
-     [](Job& job, std::int64_t) { job.training.offload = Offload::kActivations; }},
-    {"one more stage (parallelism.pipeline_parallel_degree)",
-     [](Job& job, std::int64_t) {
-       job.parallelism.pipeline_parallel_degree =
-           job.parallelism.pipeline_parallel_degree.value_or(1) + 1;
-       job.parallelism.data_parallel_replicate_degree.reset();
-       job.parallelism.balance.clear();
-     }},
-    {"parallelism.zero_stage = 3 and training.recompute = full",
-     [](Job& job, std::int64_t) {
-       job.parallelism.zero_stage = 3;
-       job.training.recompute = Recompute::kFull;
-     }},
-}};
+constexpr std::array<Change, 11> kChanges = {
+    [](Job& job, std::int64_t) -> std::string {
+      job.ddp.gradient_as_bucket_view = true;
+      return "ddp.gradient_as_bucket_view=true";
+    },
+    [](Job& job, std::int64_t) -> std::string {
+      job.training.recompute = Recompute::kSelective;
+      return "training.recompute=selective";
+    },
+    [](Job& job, std::int64_t batch) { return divide_micro_batch(job, batch, 2); },
+    [](Job& job, std::int64_t batch) { return divide_micro_batch(job, batch, 4); },
+    [](Job& job, std::int64_t) -> std::string {
+      job.training.recompute = Recompute::kFull;
+      return "training.recompute=full";
+    },
+    [](Job& job, std::int64_t) -> std::string {
+      job.parallelism.zero_stage = 1;
+      return "parallelism.zero_stage=1";
+    },
+    [](Job& job, std::int64_t) -> std::string {
+      job.parallelism.zero_stage = 3;
+      return "parallelism.zero_stage=3";
+    },
+    [](Job& job, std::int64_t) -> std::string {
+      job.training.offload = Offload::kActivations;
+      return "training.offload=activations";
+    },
+    [](Job& job, std::int64_t) { return add_stage(job); },
+    [](Job& job, std::int64_t) -> std::string {
+      job.parallelism.zero_stage = 3;
+      job.training.recompute = Recompute::kFull;
+      return "parallelism.zero_stage=3 --set training.recompute=full";
+    },
+    [](Job& job, std::int64_t) -> std::string {
+      job.training.offload = Offload::kWeights;
+      job.training.recompute = Recompute::kFull;
+      return "training.offload=weights --set training.recompute=full";
+    },
+};
 
 std::string memory_text(const JobFigures& figures) {
   return fmt::format("{} of {}", to_text(Bytes{figures.peak_bytes}),
@@ -190,12 +215,12 @@ Answer devices_where_scaling_stops(JobSearch& search) {
 
 std::optional<FittingChange> nearest_fitting_change(JobSearch& search) {
   const std::int64_t local_batch = search.base().local_batch;
-  for (const Change& change : kChanges) {
+  for (const Change change : kChanges) {
     Job job = search.job();
-    change.apply(job, local_batch);
+    const std::string typed = "--set " + change(job, local_batch);
     const auto figures = search.run(job);
     if (figures && figures->fits) {
-      return FittingChange{change.name, *figures};
+      return FittingChange{typed, *figures};
     }
   }
   return std::nullopt;
@@ -223,8 +248,8 @@ Answer fits_memory(JobSearch& search) {
         memory_text(change->figures), change->figures.step_s * 1e3, base.step_s * 1e3);
   } else {
     answer.answer +=
-        " None of recompute, smaller micro-batches, sharding, offload or one more stage alone "
-        "makes it fit.";
+        " None of recompute, smaller micro-batches, sharding, offload or one more stage makes it "
+        "fit: it takes more devices, or such with more memory.";
   }
   return answer;
 }

@@ -36,6 +36,42 @@ std::optional<double> ring_advantage(JobSearch& search, double factor) {
   return pair ? std::optional(pair->server.step_s - pair->ring.step_s) : std::nullopt;
 }
 
+// Whether the ring is at least as fast on so many devices, each with the job's batch.
+std::optional<bool> ring_wins_on(JobSearch& search, std::size_t devices) {
+  const auto run = [&](const char* strategy) {
+    Job job = with_strategy(search.job(), strategy, 0);
+    job.training.global_batch_size.reset();
+    job.training.local_batch_size = search.base().local_batch;
+    return search.run_on(devices, job);
+  };
+  const auto server = run("parameter_server");
+  const auto ring = server ? run("ddp") : std::nullopt;
+  return ring ? std::optional(ring->samples_per_s >= server->samples_per_s) : std::nullopt;
+}
+
+// "With 4 devices the server is faster, with 8 the ring."
+std::string where_count_decides(JobSearch& search) {
+  constexpr std::size_t kMost = 128;
+  const auto name = [](bool ring_wins) { return ring_wins ? "ring" : "server"; };
+  const std::size_t here = search.topology().compute_devices().size();
+  std::optional<bool> before;
+  std::size_t tried = 0;
+  for (std::size_t count = 2; count <= std::min(8 * here, kMost); count *= 2) {
+    const auto now = ring_wins_on(search, count);
+    if (now && before && *now != *before) {
+      return fmt::format(" With {} devices the {} is faster, with {} the {}.", tried, name(*before),
+                         count, name(*now));
+    }
+    if (now) {
+      before = now;
+      tried = count;
+    }
+  }
+  return before ? fmt::format(" The {} is faster with any number of devices from 2 to {}.",
+                              name(*before), tried)
+                : "";
+}
+
 // The factor between two where the advantage changes its sign; they differ in sign.
 double meeting_point(JobSearch& search, double low, double high, double at_low) {
   for (int i = 0; i < 10; ++i) {
@@ -81,7 +117,8 @@ Answer server_or_ring(JobSearch& search) {
       nullptr,
       "",
       {"same global batch; the server as the job's \"server\" block says, else one shard a machine",
-       "the ring is DDP with the job's all-reduce"}};
+       "the ring is DDP with the job's all-reduce",
+       "other numbers of devices: powers of two, each with the same batch on a replica"}};
   const auto pair = server_and_ring(search);
   if (!pair) {
     answer.answer = fmt::format("Cannot be compared here: {}.", search.why());
@@ -97,6 +134,7 @@ Answer server_or_ring(JobSearch& search) {
       ring_wins ? "ring" : "server", first.step_s * 1e3, second.step_s * 1e3, first.samples_per_s,
       second.samples_per_s, ring_wins ? "server" : "ring",
       largest_difference(second.parts, first.parts));
+  answer.answer += where_count_decides(search);
   return answer;
 }
 
@@ -176,13 +214,32 @@ std::vector<StrategyRun> strategies_by_speed(JobSearch& search) {
   return runs;
 }
 
+std::string resolve_auto(LoadedJob& loaded) {
+  if (loaded.job.parallelism.strategy != "auto") {
+    return "";
+  }
+  loaded.job.parallelism.strategy.clear();
+  JobSearch search(loaded);
+  const std::vector<StrategyRun> runs = strategies_by_speed(search);
+  if (runs.empty()) {
+    throw CannotRun("no strategy can carry this job out: " + search.why());
+  }
+  loaded.job = with_strategy(loaded.job, runs.front().name, search.base().global_batch);
+  return fmt::format(
+      "strategy: {}, {:.0f} samples/s{}", runs.front().name, runs.front().figures.samples_per_s,
+      runs.size() > 1
+          ? fmt::format("; next {}, {:.0f}", runs[1].name, runs[1].figures.samples_per_s)
+          : "");
+}
+
 Answer fastest_strategy(JobSearch& search) {
   Answer answer{"fastest_strategy",
                 "",
                 nullptr,
                 "",
                 {"each strategy with its own defaults and the job's global batch; those that do "
-                 "not fit count last"}};
+                 "not fit count last",
+                 launch_assumption(search.job())}};
   const std::vector<StrategyRun> runs = strategies_by_speed(search);
   if (runs.empty() || !runs.front().figures.fits) {
     answer.answer = "No strategy can train this with its defaults: nothing fits.";

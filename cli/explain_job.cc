@@ -19,6 +19,9 @@ LoadedJob load(Context& context, const ExplainJobOptions& options) {
   LoadedJob loaded = read_job(context.source(options.job), how, diagnostics);
   diagnostics.throw_if_errors();
   context.report(diagnostics);
+  if (const std::string chosen = resolve_auto(loaded); !chosen.empty()) {
+    context.say(chosen);
+  }
   return loaded;
 }
 

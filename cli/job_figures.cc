@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/trace/device_use.h"
+#include "core/trace/staleness.h"
 #include "core/trace/steps.h"
 #include "core/trace/trace_index.h"
 
@@ -81,6 +82,10 @@ std::optional<JobFigures> job_figures(const Job& job,
       figures.step_s > 0 ? static_cast<double>(figures.global_batch) / figures.step_s : 0;
   figures.t1_s = busiest_compute_s(index, compiled->steps);
   set_memory(compiled->plan, topology, run.memory, figures);
+  if (workers_are_independent(compiled->plan)) {
+    figures.staleness_mean =
+        server_staleness(compiled->plan, run.trace, compiled->warmup_steps).mean;
+  }
   if (options.communication_alone) {
     set_communication_alone(*compiled, topology, figures);
   }

@@ -27,7 +27,8 @@ struct JobFigures {
   std::int64_t peak_bytes = 0;      // of the device that is fullest
   std::int64_t capacity_bytes = 0;  // of the same; 0 not known
   bool fits = true;
-  std::optional<LinkUse> busiest_link;  // when communication runs alone
+  std::optional<LinkUse> busiest_link;   // when communication runs alone
+  std::optional<double> staleness_mean;  // of workers that do not wait for each other
 };
 
 struct FigureOptions {

@@ -112,7 +112,8 @@ double spread_pct(const Json& json, std::int64_t warmup_steps) {
 
 std::string step_lines(const Json& json, std::int64_t warmup_steps, std::size_t ranks) {
   std::string text = seconds_text(json["step_s"].get<double>());
-  if (const double spread = spread_pct(json, warmup_steps); spread >= 0.05) {
+  const bool is_common = !json.contains("worker_step_s");
+  if (const double spread = spread_pct(json, warmup_steps); is_common && spread >= 0.05) {
     text += fmt::format(" ± {:.1f} %", spread);
   }
   if (!json["samples_per_s"].is_null()) {
@@ -136,6 +137,51 @@ std::string step_lines(const Json& json, std::int64_t warmup_steps, std::size_t 
     }
   }
   return line("step", text) + (parts.empty() ? "" : line("", parts));
+}
+
+// Workers that do not wait for each other: how far they are apart.
+std::string worker_line(const Json& json) {
+  if (!json.contains("worker_step_s")) {
+    return "";
+  }
+  std::vector<double> seconds;
+  for (const Json& worker : json["worker_step_s"]) {
+    if (!worker.is_null()) {
+      seconds.push_back(worker.get<double>());
+    }
+  }
+  if (seconds.empty()) {
+    return "";
+  }
+  const auto [fastest, slowest] = std::minmax_element(seconds.begin(), seconds.end());
+  return line("workers",
+              fmt::format("{} at their own pace: a step takes {} on the fastest, {} on "
+                          "the slowest",
+                          seconds.size(), seconds_text(*fastest), seconds_text(*slowest)));
+}
+
+// "0: 12 %  1: 88 %": which share of the gradients was how stale, as far as a line is long.
+std::string staleness_line(const Json& json) {
+  constexpr std::size_t kMostShares = 8;
+  if (!json.contains("staleness")) {
+    return "";
+  }
+  const Json& histogram = json["staleness"]["histogram"];
+  double count = 0;
+  std::size_t kinds = 0;
+  for (const Json& gradients : histogram) {
+    count += gradients.get<double>();
+    kinds += gradients > 0 ? 1U : 0U;
+  }
+  std::string text = fmt::format("weights are {:.3g} updates old on average, {} at most",
+                                 json["staleness"]["mean"].get<double>(),
+                                 json["staleness"]["max"].get<std::int64_t>());
+  for (std::size_t i = 0; i < histogram.size() && kinds <= kMostShares; ++i) {
+    if (histogram[i] > 0) {
+      text += fmt::format("   {}: {:.0f} %", i, 100 * histogram[i].get<double>() / count);
+    }
+  }
+  return line("stale", text);
 }
 
 std::string bound_line(const Json& json) {
@@ -171,8 +217,8 @@ std::string epoch_line(const Json& json) {
 std::string job_text(const RunFacts& facts, const RunInput& input, const Json& json) {
   const std::string& name = input.job->loaded.job.name;
   return (name.empty() ? "" : name + "\n") + plan_line(input, json) + memory_lines(json) +
-         step_lines(json, facts.warmup_steps, input.job->layout.ranks()) + bound_line(json) +
-         epoch_line(json);
+         step_lines(json, facts.warmup_steps, input.job->layout.ranks()) + worker_line(json) +
+         staleness_line(json) + bound_line(json) + epoch_line(json);
 }
 
 }  // namespace twinrun::cli

@@ -37,6 +37,14 @@ void scale(Bandwidth& bandwidth, double factor) { bandwidth.bytes_per_s *= facto
 
 }  // namespace
 
+void throw_if_impossible(const Job& job, const Diagnostics& complaints) {
+  const std::string& strategy = job.parallelism.strategy;
+  if (complaints.has_errors() && (strategy.empty() || find_strategy(strategy) != nullptr)) {
+    throw ImpossibleJob(complaints);
+  }
+  complaints.throw_if_errors();
+}
+
 JobSearch::JobSearch(LoadedJob loaded, std::function<void()> on_run)
     : loaded_(std::move(loaded)), topology_(built(loaded_.topology)), on_run_(std::move(on_run)) {}
 
@@ -45,7 +53,7 @@ const JobFigures& JobSearch::base() {
     Diagnostics diagnostics;
     base_ = job_figures(loaded_.job, loaded_.model, topology_, {.communication_alone = true},
                         diagnostics);
-    diagnostics.throw_if_errors();
+    throw_if_impossible(loaded_.job, diagnostics);
   }
   return *base_;
 }

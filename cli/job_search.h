@@ -11,6 +11,16 @@
 
 namespace twinrun::cli {
 
+// Each input is right by itself, but they do not go together (heads that do not divide, no place
+// for a server …): exit code 4.
+class ImpossibleJob : public InputError {
+ public:
+  using InputError::InputError;
+};
+// Throws all that compile() complained about, if anything: InputError for a strategy that is none,
+// else ImpossibleJob.
+void throw_if_impossible(const Job& job, const Diagnostics& complaints);
+
 // Runs variants of one job, as many as a question needs. A variant that cannot be carried out is
 // nothing, and why() says the reason.
 class JobSearch {
@@ -22,7 +32,7 @@ class JobSearch {
   [[nodiscard]] const TopologySpec& topology_spec() const { return loaded_.topology; }
   [[nodiscard]] const Topology& topology() const { return topology_; }
 
-  // The job as it is; throws InputError when it cannot be carried out.
+  // The job as it is; throws ImpossibleJob when it cannot be carried out.
   const JobFigures& base();
   std::optional<JobFigures> run(const Job& job, bool communication_alone = false);
   std::optional<JobFigures> run(const Job& job,

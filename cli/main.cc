@@ -11,6 +11,7 @@
 
 #include "cli/command_line.h"
 #include "cli/context.h"
+#include "cli/job_search.h"
 #include "cli/output.h"
 #include "core/base/diagnostics.h"
 
@@ -62,7 +63,7 @@ int main(int argc, char** argv) {
     }
   } catch (const twinrun::InputError& error) {
     context.report(error.diagnostics());
-    return kInvalidInput;
+    return dynamic_cast<const ImpossibleJob*>(&error) != nullptr ? kCannotRun : kInvalidInput;
   } catch (const twinrun::CannotRun& error) {
     context.report_error(error.what());
     return kCannotRun;

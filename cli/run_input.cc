@@ -67,25 +67,6 @@ RunInput read_plan_input(Context& context, const Source& source, const RunArgume
   return {std::move(plan), std::move(where.topology), std::move(where.spec), std::nullopt};
 }
 
-// "auto" becomes the strategy that simulates fastest, with the rest of the job as it is.
-void resolve_auto(Context& context, LoadedJob& loaded) {
-  if (loaded.job.parallelism.strategy != "auto") {
-    return;
-  }
-  loaded.job.parallelism.strategy.clear();
-  JobSearch search(loaded);
-  const std::vector<StrategyRun> runs = strategies_by_speed(search);
-  if (runs.empty()) {
-    throw CannotRun("no strategy can carry this job out: " + search.why());
-  }
-  loaded.job = with_strategy(loaded.job, runs.front().name, search.base().global_batch);
-  context.say(fmt::format(
-      "strategy: {}, {:.0f} samples/s{}", runs.front().name, runs.front().figures.samples_per_s,
-      runs.size() > 1
-          ? fmt::format("; next {}, {:.0f}", runs[1].name, runs[1].figures.samples_per_s)
-          : ""));
-}
-
 }  // namespace
 
 void add_run_arguments(CLI::App& app, RunArguments& arguments, const std::string& input) {
@@ -115,10 +96,12 @@ CompiledRun compile_job(Context& context, const Source& source, const RunArgumen
   diagnostics.throw_if_errors();
   Topology topology = build_topology(loaded.topology, diagnostics);
   diagnostics.throw_if_errors();
-  resolve_auto(context, loaded);
+  if (const std::string chosen = resolve_auto(loaded); !chosen.empty()) {
+    context.say(chosen);
+  }
   std::optional<CompiledJob> compiled =
       compile(loaded.job, loaded.model, topology, {arguments.steps}, diagnostics);
-  diagnostics.throw_if_errors();
+  throw_if_impossible(loaded.job, diagnostics);
   context.report(diagnostics);
   return {std::move(loaded), std::move(topology), *std::move(compiled)};
 }

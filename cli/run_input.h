@@ -36,7 +36,8 @@ struct CompiledRun {
   CompiledJob compiled;
 };
 
-// Reads, builds and compiles. Warnings are reported; errors throw InputError with all of them.
+// Reads, builds and compiles. Warnings are reported; errors throw InputError (ImpossibleJob where
+// the parts do not go together) with all of them.
 CompiledRun compile_job(Context& context, const Source& source, const RunArguments& arguments);
 
 // What is run: a plan and where, and the job that it came from if there is one.

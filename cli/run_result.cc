@@ -11,6 +11,7 @@
 #include "core/trace/critical_path.h"
 #include "core/trace/device_use.h"
 #include "core/trace/staleness.h"
+#include "core/trace/worker_pace.h"
 
 namespace twinrun::cli {
 namespace {
@@ -59,6 +60,7 @@ Json memory_json(const RunFacts& facts) {
          {"capacity_bytes", capacity > 0 ? Json(capacity) : Json(nullptr)},
          {"fits", capacity > 0 ? Json(peak.peak.count <= capacity) : Json(nullptr)},
          {"at_op", peak.at_op == no_id<OpId>() ? Json(nullptr) : Json(facts.plan.id(peak.at_op))},
+         {"at_s", to_seconds(peak.at)},
          {"parts", parts}});
   }
   return out;
@@ -117,9 +119,48 @@ Json path_json(const RunFacts& facts, const CriticalPath& path) {
   return out;
 }
 
-// Of asynchronous workers: how old the weights were that gradients were computed with.
-Json staleness_json(const Staleness& staleness) {
-  return {{"mean", staleness.mean}, {"max", staleness.max}, {"histogram", staleness.histogram}};
+// Of asynchronous workers and of PipeDream: how old the weights were that gradients were computed
+// with. No key where they were not.
+void add_staleness(Json& json, const RunFacts& facts) {
+  Staleness staleness = server_staleness(facts.plan, facts.trace, facts.warmup_steps);
+  if (staleness.histogram.empty()) {
+    staleness = pipeline_staleness(facts.plan, facts.trace, facts.warmup_steps);
+  }
+  if (!staleness.histogram.empty()) {
+    json["staleness"] = {
+        {"mean", staleness.mean}, {"max", staleness.max}, {"histogram", staleness.histogram}};
+  }
+}
+
+// Of the steps after the warm-up, unless that is all there is.
+double mean_step_s(const std::vector<Time>& steps, std::int64_t warmup_steps) {
+  const auto skipped = static_cast<std::size_t>(warmup_steps);
+  const std::size_t first = skipped < steps.size() ? skipped : 0;
+  Time sum{};
+  for (std::size_t i = first; i < steps.size(); ++i) {
+    sum = sum + steps[i];
+  }
+  return to_seconds(sum) / static_cast<double>(steps.size() - first);
+}
+
+// A step of workers that do not wait for each other is what they make together; one by one they
+// are listed beside it.
+void add_step(Json& json, const RunFacts& facts, const std::vector<Time>& steps) {
+  json["step_s"] = mean_step_s(steps, facts.warmup_steps);
+  json["step_s_each"] = Json::array();
+  for (const Time step : steps) {
+    json["step_s_each"].push_back(to_seconds(step));
+  }
+  if (!workers_are_independent(facts.plan)) {
+    return;
+  }
+  const WorkerPace pace = worker_pace(facts.plan, facts.trace, facts.warmup_steps);
+  json["step_s"] = pace.step_s();
+  json["worker_step_s"] = Json::array();
+  for (const Worker& worker : pace.workers) {
+    const double steps_per_s = worker.steps_per_s();
+    json["worker_step_s"].push_back(steps_per_s > 0 ? Json(1 / steps_per_s) : Json(nullptr));
+  }
 }
 
 void add_overlap(Json& json,
@@ -155,17 +196,6 @@ constexpr std::array kKeysOfJobs = {"samples_per_s",         "epoch_s",
                                     "speedup_vs_one_device", "scaling_efficiency_pct",
                                     "tflops_per_device",     "mfu_pct"};
 
-// Of the steps after the warm-up, unless that is all there is.
-double mean_step_s(const std::vector<Time>& steps, std::int64_t warmup_steps) {
-  const auto skipped = static_cast<std::size_t>(warmup_steps);
-  const std::size_t first = skipped < steps.size() ? skipped : 0;
-  Time sum{};
-  for (std::size_t i = first; i < steps.size(); ++i) {
-    sum = sum + steps[i];
-  }
-  return to_seconds(sum) / static_cast<double>(steps.size() - first);
-}
-
 }  // namespace
 
 Json result_json(const RunFacts& facts) {
@@ -182,11 +212,7 @@ Json result_json(const RunFacts& facts) {
   json["devices"] = training.size();
   json["steps"] = steps.size();
   json["makespan_s"] = to_seconds(facts.trace.makespan);
-  json["step_s"] = mean_step_s(steps, facts.warmup_steps);
-  json["step_s_each"] = Json::array();
-  for (const Time step : steps) {
-    json["step_s_each"].push_back(to_seconds(step));
-  }
+  add_step(json, facts, steps);
   for (const char* const key : kKeysOfJobs) {
     json[key] = nullptr;
   }
@@ -209,10 +235,7 @@ Json result_json(const RunFacts& facts) {
   json["critical_path_share"] = {{"compute", to_seconds(path.compute) / whole},
                                  {"communication", to_seconds(path.communication) / whole},
                                  {"wait", to_seconds(path.wait) / whole}};
-  if (const Staleness staleness = server_staleness(facts.plan, facts.trace, facts.warmup_steps);
-      !staleness.histogram.empty()) {
-    json["staleness"] = staleness_json(staleness);
-  }
+  add_staleness(json, facts);
   json["cost_per_epoch"] = nullptr;
   json["energy_J"] = nullptr;
   return json;

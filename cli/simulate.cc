@@ -158,7 +158,7 @@ std::string memory_advice(const RunInput& input) {
              ? fmt::format("would fit with {}: peak {}, step {:.2f} ms\n", change->change,
                            to_text(Bytes{change->figures.peak_bytes}), change->figures.step_s * 1e3)
              : "neither recompute, smaller micro-batches, sharding, offload nor one more stage "
-               "alone would do\n";
+               "would do: it takes more devices, or such with more memory\n";
 }
 
 // The result of a job: more keys, and its own words for people.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "cli/answers.h"
 #include "cli/job_figures.h"
 #include "cli/progress.h"
 #include "cli/sweep_grid.h"
@@ -55,7 +57,7 @@ class Sweep {
   Sweep(Context& context, const SweepOptions& options)
       : options_(options),
         source_(context.source(options.job)),
-        shard_(parse_shard(options.shard)) {
+        shard_(parse_shard(options.shard, [](const char* name) { return std::getenv(name); })) {
     for (const std::string& set : options.set) {
       axes_.push_back(parse_axis(set));
     }
@@ -91,6 +93,9 @@ class Sweep {
     }
     work();
     threads.clear();
+    if (!options_.out.empty()) {
+      read_points();  // the last shard to end has them all
+    }
     return {axes_, points_, todo.size()};
   }
 
@@ -126,8 +131,13 @@ class Sweep {
       throw UsageError(fmt::format("{} holds this sweep already", options_.out),
                        "add --resume to go on with it");
     }
+    read_points();
+  }
+
+  // Those that are in the folder and not here: of a run before, or of the other shards.
+  void read_points() {
     for (std::size_t i = 0; i < points_.size(); ++i) {
-      if (fs::exists(file_of(i))) {
+      if (points_[i].is_null() && fs::exists(file_of(i))) {
         const auto point = nlohmann::ordered_json::parse(
             Source::of_file(file_of(i).string()).text(), nullptr, false);
         points_[i] = point.is_discarded() ? nlohmann::ordered_json() : point;
@@ -147,6 +157,8 @@ class Sweep {
       figures = simulate(overrides, diagnostics);
     } catch (const CannotRun& error) {
       out["error"] = error.what();
+    } catch (const InputError& error) {
+      out["error"] = first_error(error.diagnostics());
     }
     if (figures) {
       add_figures(*figures, out);
@@ -161,10 +173,11 @@ class Sweep {
 
   std::optional<JobFigures> simulate(const std::vector<JobOverride>& overrides,
                                      Diagnostics& diagnostics) {
-    const LoadedJob loaded = read_job(source_, {.overrides = overrides}, diagnostics);
+    LoadedJob loaded = read_job(source_, {.overrides = overrides}, diagnostics);
     if (diagnostics.has_errors()) {
       return std::nullopt;
     }
+    resolve_auto(loaded);
     const Topology topology = build_topology(loaded.topology, diagnostics);
     if (diagnostics.has_errors()) {
       return std::nullopt;
@@ -228,8 +241,9 @@ Run add_sweep(CLI::App& app) {
       ->type_name("DIR");
   app.add_flag("--resume", options->resume, "go on with the sweep in --out");
   app.add_option("--shard", options->shard,
-                 "only a part of the points, for several machines with one folder: 2/4")
-      ->type_name("I/N");
+                 "only a part of the points, for several machines with one folder: 2/4; auto: by "
+                 "mpirun, srun or a Slurm array")
+      ->type_name("I/N|auto");
   return [options](Context& context) { return run_sweep(context, *options); };
 }
 

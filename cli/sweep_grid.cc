@@ -1,6 +1,9 @@
 #include "cli/sweep_grid.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -23,6 +26,58 @@ std::vector<std::string> values_of(const std::string& text) {
     }
   }
   return separated(text, text.find(';') != std::string::npos ? ';' : ',');
+}
+
+std::optional<std::int64_t> number_in(const Environment& environment, const char* name) {
+  const char* const value = environment(name);
+  return value == nullptr ? std::nullopt : whole_number(value);
+}
+
+struct LauncherVariables {
+  const char* rank;
+  const char* count;
+};
+// mpirun's own first: where it was started by Slurm, Slurm's number its daemons.
+constexpr std::array<LauncherVariables, 3> kLaunchers = {{
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"PMI_RANK", "PMI_SIZE"},
+    {"SLURM_PROCID", "SLURM_NTASKS"},
+}};
+
+std::optional<Shard> shard_of_rank(const Environment& environment) {
+  for (const LauncherVariables& launcher : kLaunchers) {
+    const auto rank = number_in(environment, launcher.rank);
+    const auto count = number_in(environment, launcher.count);
+    if (rank && count && *rank >= 0 && *rank < *count) {
+      return Shard{static_cast<std::size_t>(*rank), static_cast<std::size_t>(*count)};
+    }
+  }
+  return std::nullopt;
+}
+
+// The ids of an array need not begin at 0, nor follow each other.
+std::optional<Shard> shard_of_array(const Environment& environment) {
+  const auto id = number_in(environment, "SLURM_ARRAY_TASK_ID");
+  const auto count = number_in(environment, "SLURM_ARRAY_TASK_COUNT");
+  const std::int64_t first = number_in(environment, "SLURM_ARRAY_TASK_MIN").value_or(0);
+  const std::int64_t step = number_in(environment, "SLURM_ARRAY_TASK_STEP").value_or(1);
+  if (!id || !count || step < 1 || *id < first || (*id - first) / step >= *count) {
+    return std::nullopt;
+  }
+  return Shard{static_cast<std::size_t>((*id - first) / step), static_cast<std::size_t>(*count)};
+}
+
+Shard shard_of_process(const Environment& environment) {
+  const auto rank = shard_of_rank(environment);
+  const auto task = shard_of_array(environment);
+  if (!rank && !task) {
+    throw UsageError("--shard auto: neither mpirun, srun nor a Slurm array has started this",
+                     "set OMPI_COMM_WORLD_RANK and _SIZE or SLURM_ARRAY_TASK_ID and _COUNT, or "
+                     "write --shard 2/4");
+  }
+  const Shard inner = rank.value_or(Shard{});
+  const Shard outer = task.value_or(Shard{});
+  return {outer.index * inner.count + inner.index, outer.count * inner.count};
 }
 
 }  // namespace
@@ -55,14 +110,18 @@ std::vector<JobOverride> point_overrides(const std::vector<SweepAxis>& axes, std
   return out;
 }
 
-Shard parse_shard(const std::string& text) {
+Shard parse_shard(const std::string& text, const Environment& environment) {
+  if (text == "auto") {
+    return shard_of_process(environment);
+  }
   const std::size_t slash = text.find('/');
   const auto index = whole_number(text.substr(0, slash));
   const auto count =
       slash == std::string::npos ? std::nullopt : whole_number(text.substr(slash + 1));
   if (!index || !count || *index < 1 || *index > *count) {
     throw UsageError(fmt::format("--shard {}: not a part of a whole", text),
-                     "write --shard 2/4: the second of four parts");
+                     "write --shard 2/4: the second of four parts, or --shard auto under mpirun "
+                     "or Slurm");
   }
   return {static_cast<std::size_t>(*index - 1), static_cast<std::size_t>(*count)};
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,11 +24,14 @@ SweepAxis parse_axis(const std::string& text);
 std::size_t point_count(const std::vector<SweepAxis>& axes);
 std::vector<JobOverride> point_overrides(const std::vector<SweepAxis>& axes, std::size_t point);
 
-// "2/4": the second of four parts. UsageError when it is none.
+// "2/4": the second of four parts. "auto": the part of this process among those that mpirun or srun
+// started, times the task of a Slurm array. UsageError when it is none.
 struct Shard {
   std::size_t index = 0;  // from 0
   std::size_t count = 1;
 };
-Shard parse_shard(const std::string& text);
+// The value of a variable of the environment; null when it is not set.
+using Environment = std::function<const char*(const char* name)>;
+Shard parse_shard(const std::string& text, const Environment& environment);
 
 }  // namespace twinrun::cli

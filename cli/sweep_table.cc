@@ -150,6 +150,9 @@ void add_figures(const JobFigures& figures, Json& point) {
   point["capacity_bytes"] =
       figures.capacity_bytes > 0 ? Json(figures.capacity_bytes) : Json(nullptr);
   point["fits"] = figures.fits;
+  if (figures.staleness_mean) {
+    point["staleness_mean"] = *figures.staleness_mean;
+  }
   point["breakdown_s"] = breakdown_json(figures.parts);
 }
 

@@ -49,6 +49,7 @@ bool is_about(const std::string& benchmark, const std::string& model) {
 struct Candidate {
   std::size_t devices = 0;
   std::int64_t batch = 0;
+  std::int64_t accumulation = 1;  // passes a step, where the batch does not fit at once
   double steps = 0;
   double seconds = 0;
   [[nodiscard]] double device_hours() const {
@@ -56,22 +57,48 @@ struct Candidate {
   }
 };
 
+struct FittingRun {
+  std::int64_t passes = 1;
+  double step_s = 0;
+};
+
+// A batch that is too large for the devices goes through them in several passes.
+std::optional<FittingRun> fewest_passes(JobSearch& search,
+                                        std::size_t devices,
+                                        std::int64_t batch) {
+  constexpr std::int64_t kMostPasses = 64;
+  Job job = search.job();
+  job.training.local_batch_size.reset();
+  job.training.micro_batch_size.reset();
+  job.training.global_batch_size = batch;
+  for (std::int64_t passes = 1; passes <= kMostPasses; passes *= 2) {
+    if (batch % (static_cast<std::int64_t>(devices) * passes) != 0) {
+      return std::nullopt;
+    }
+    job.training.gradient_accumulation =
+        passes > 1 ? std::optional(passes) : search.job().training.gradient_accumulation;
+    const auto figures = search.run_on(devices, job);
+    if (!figures) {
+      return std::nullopt;
+    }
+    if (figures->fits) {
+      return FittingRun{passes, figures->step_s};
+    }
+  }
+  return std::nullopt;
+}
+
 std::vector<Candidate> candidates(JobSearch& search, const StepsToTarget& law) {
   std::vector<Candidate> out;
   const std::size_t here = search.topology().compute_devices().size();
   for (std::size_t devices = 1; devices <= 8 * here; devices *= 2) {
-    for (std::int64_t batch = 16; batch <= (std::int64_t{1} << 20); batch *= 2) {
+    for (const std::int64_t batch : law.batches()) {
       const auto steps = law.steps(static_cast<double>(batch));
-      if (!steps || batch % static_cast<std::int64_t>(devices) != 0) {
+      if (!steps) {
         continue;
       }
-      Job job = search.job();
-      job.training.local_batch_size.reset();
-      job.training.micro_batch_size.reset();
-      job.training.global_batch_size = batch;
-      const auto figures = search.run_on(devices, job);
-      if (figures && figures->fits) {
-        out.push_back({devices, batch, *steps, *steps * figures->step_s});
+      if (const auto run = fewest_passes(search, devices, batch)) {
+        out.push_back({devices, batch, run->passes, *steps, *steps * run->step_s});
       }
     }
   }
@@ -90,12 +117,15 @@ Answer answer_of(const std::string& question,
                  double price) {
   Answer answer{question, "", nullptr, "", {}};
   answer.answer = fmt::format(
-      "{}: a global batch of {} on {} devices reaches the target in {} ({:.0f} steps, {:.1f} "
+      "{}: a global batch of {} on {} device{}{} reaches the target in {} ({:.0f} steps, {:.1f} "
       "device-hours{}).",
-      word, best.batch, best.devices, duration_text(best.seconds), best.steps, best.device_hours(),
+      word, best.batch, best.devices, best.devices == 1 ? "" : "s",
+      best.accumulation > 1 ? fmt::format(" in {} passes a step", best.accumulation) : "",
+      duration_text(best.seconds), best.steps, best.device_hours(),
       price > 0 ? fmt::format(", {:.2f} in money", best.device_hours() * price) : "");
   answer.value = {{"global_batch_size", best.batch},
                   {"devices", best.devices},
+                  {"gradient_accumulation", best.accumulation},
                   {"steps", best.steps},
                   {"time_s", best.seconds},
                   {"device_hours", best.device_hours()},
@@ -175,6 +205,19 @@ void StepsToTarget::read_rows(const std::string& file,
   about_ = fmt::format("{} rows of {}, between them on a logarithmic scale", points_.size(), file);
 }
 
+std::set<std::int64_t> StepsToTarget::batches() const {
+  constexpr std::int64_t kSmallest = 16;
+  constexpr std::int64_t kLargest = std::int64_t{1} << 20;
+  std::set<std::int64_t> out;
+  for (std::int64_t batch = kSmallest; batch <= kLargest; batch *= 2) {
+    out.insert(batch);
+  }
+  for (const Point& point : points_) {
+    out.insert(static_cast<std::int64_t>(point.batch));
+  }
+  return out;
+}
+
 std::optional<double> StepsToTarget::steps(double global_batch) const {
   if (law_steps_ > 0) {
     return law_steps_ * (1 + law_batch_ / global_batch);
@@ -195,8 +238,10 @@ std::optional<double> StepsToTarget::steps(double global_batch) const {
 
 std::vector<Answer> time_to_accuracy(JobSearch& search, const StepsToTarget& law) {
   const std::vector<Candidate> all = candidates(search, law);
-  const std::vector<std::string> assumed = {law.about(),
-                                            "powers of two for batch and devices; only what fits"};
+  const std::vector<std::string> assumed = {
+      law.about(),
+      "powers of two for devices and, beside those of a table, for "
+      "batches; only what fits"};
   if (all.empty()) {
     return {{"time_to_accuracy_soonest",
              "No batch of the law fits any number of devices that was tried.", nullptr, "",

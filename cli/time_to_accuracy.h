@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ class StepsToTarget {
                              const std::string& model,
                              std::int64_t dataset_samples);
 
+  // Those worth trying: powers of two, and the batches of the table.
+  [[nodiscard]] std::set<std::int64_t> batches() const;
   // Nothing outside of what was measured.
   [[nodiscard]] std::optional<double> steps(double global_batch) const;
   [[nodiscard]] const std::string& about() const { return about_; }

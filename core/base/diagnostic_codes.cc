@@ -377,6 +377,10 @@ constexpr std::array kCodes = {
                    "here. The run is as if this key were not there."},
     DiagnosticCode{"W0901", "devices without work",
                    "The degrees of the job use fewer devices than the topology has."},
+    DiagnosticCode{
+        "W0902", "tensor parallelism without effect",
+        "Attention and pairs of dense layers are divided among the ranks; a model without "
+        "them is computed by all of them alike."},
 };
 
 }  // namespace

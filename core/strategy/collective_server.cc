@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "core/strategy/tied_weights.h"
+
 namespace twinrun {
 
 CollectiveServer::CollectiveServer(StepBuilder& steps)
@@ -77,10 +79,18 @@ OpId CollectiveServer::sum_shares(const RankStep& at, std::int64_t share, OpId a
   return sum;
 }
 
+// Where stages share a tensor, the servers of both have to know the other's gradient.
+OpId CollectiveServer::update(const RankStep& at, std::int64_t share, OpId arrived) {
+  std::vector<OpId> after =
+      sum_tied_gradients(steps_, at, is_sharded_ ? steps_.layout().replicas : 1, {arrived});
+  after.push_back(arrived);
+  return steps_.add_update(at, share, after);
+}
+
 std::vector<OpId> CollectiveServer::reduced(const RankStep& at) {
   const std::int64_t share = share_of(steps_.parameters_on(at));
   if (steps_.layout().replicas == 1) {
-    steps_.add_update(at, share, {last_ready_});
+    update(at, share, last_ready_);
     return {};
   }
   OpId arrived =
@@ -89,7 +99,7 @@ std::vector<OpId> CollectiveServer::reduced(const RankStep& at) {
     arrived = sum_shares(at, share, arrived);
   }
   const bool serves = is_sharded_ || at.replica == 0;
-  const OpId updated = serves ? steps_.add_update(at, share, {arrived}) : arrived;
+  const OpId updated = serves ? update(at, share, arrived) : arrived;
   weights_ = {
       add(at, is_sharded_ ? CollectiveKind::kAllGather : CollectiveKind::kBroadcast, updated)};
   return {};

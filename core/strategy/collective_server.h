@@ -26,6 +26,7 @@ class CollectiveServer : public GradientSync {
 
  private:
   OpId add(const RankStep& at, CollectiveKind kind, OpId after);
+  OpId update(const RankStep& at, std::int64_t share, OpId arrived);
   OpId sum_shares(const RankStep& at, std::int64_t share, OpId after);
   [[nodiscard]] std::int64_t share_of(std::int64_t parameters) const;
 

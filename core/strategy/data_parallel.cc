@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -13,7 +14,7 @@
 // scatters the batch, broadcasts the model, gathers the outputs, computes the loss, scatters its
 // gradient, and takes the sum of all gradients; only it updates:
 //
-//   python  launch 0 | launch 1 | …                          one thread: replicas in turn (GIL)
+//   python  launch 0 | launch 1 | …                          a layer of each replica in turn (GIL)
 //   gpu0    scatter  broadcast  F  gather  loss  scatter  B  reduce  update
 //   gpu1    recv     broadcast  F  send          recv     B  reduce
 //
@@ -136,11 +137,7 @@ class DataParallel {
   void iteration() {
     exchange("scatter", true, body_.inputs);
     replicate();
-    for (std::size_t rank = 0; rank < replicas_; ++rank) {
-      const ChunkPieces& pieces = passes_.at(samples_[rank]);
-      const OpId launched = launch(rank, pieces.forward.size());
-      steps_.emit_pass(at(rank), pieces.forward, micro_, {launched}, nullptr, false);
-    }
+    forward();
     const std::int64_t outputs = body_.layers.empty() ? 0 : body_.layers.back().outputs;
     const OpId first_output = exchange("gather", false, outputs);
     const OpId loss = steps_.emit_pass(at(0), loss_, micro_, {}, nullptr, false);
@@ -196,11 +193,34 @@ class DataParallel {
     }
   }
 
-  // The interpreter's lock lets one replica launch its layers at a time; the loop comes here when
-  // the last update is done, as it reads the loss. Backward is launched without the interpreter.
-  OpId launch(std::size_t rank, std::size_t layers) {
+  // The interpreter's lock goes round: each replica launches a layer, then the next one may. So all
+  // begin within one round, and none can end before the last layer of all is launched. The loop
+  // comes here when the last update is done, as it reads the loss. Backward is launched without the
+  // interpreter.
+  void forward() {
+    std::vector<OpId> first;  // by rank
+    for (std::size_t rank = 0; rank < replicas_; ++rank) {
+      first.push_back(launch("launch/first", rank, 1));
+    }
+    OpId all = first.back();
+    for (std::size_t rank = 0; rank < replicas_; ++rank) {
+      const std::size_t layers = passes_.at(samples_[rank]).forward.size();
+      all = launch("launch/others", rank, std::max<std::size_t>(layers, 1) - 1);
+    }
+    for (std::size_t rank = 0; rank < replicas_; ++rank) {
+      const std::span<const Piece> layers = passes_.at(samples_[rank]).forward;
+      if (layers.empty()) {
+        continue;
+      }
+      steps_.emit_pass(at(rank), layers.first(layers.size() - 1), micro_, {first[rank]}, nullptr,
+                       false);
+      steps_.emit_pass(at(rank), layers.last(1), micro_, {first[rank], all}, nullptr, false);
+    }
+  }
+
+  OpId launch(std::string_view what, std::size_t rank, std::size_t layers) {
     const OpId op = steps_.plan().add_host(
-        id("launch", rank), python_,
+        id(what, rank), python_,
         Time{steps_.job().host.launch.ps * static_cast<std::int64_t>(layers)});
     if (updated_ != no_id<OpId>()) {
       steps_.plan().depend(op, updated_);

@@ -110,7 +110,10 @@ struct Mapping {
 
 // Times of the software around the kernels that no topology knows.
 struct HostCosts {
-  Time launch{};      // nn.DataParallel: one process launches for each GPU in turn
+  // nn.DataParallel: what the one process takes to launch a layer on one GPU. An assumption, not a
+  // measurement of nn.DataParallel: the host's side of a framework's op takes 5 to 25 us (Python,
+  // autograd, dispatch, cudaLaunchKernel), up to some 20 on the hosts of V100.
+  Time launch = microseconds(20);
   Time checkpoint{};  // the chief's, a step
   // An eager framework takes so long to ask a GPU for a layer's kernels; small batches wait for it.
   // Of MXNet 1.2 beside a V100 at one image a batch (single_gpu_batch_sweep_mxnet): 20 µs a layer

@@ -76,11 +76,18 @@ class LayoutMaker {
       layout_.devices.erase(layout_.devices.begin() + 1, layout_.devices.end());
     }
     degrees();
-    if (diagnostics_.error_count() != errors_before) {
-      return std::nullopt;
+    const bool has_degrees = diagnostics_.error_count() == errors_before;
+    if (has_degrees) {
+      batches();
     }
-    batches();
-    check_model();
+    // What does not depend on the number of replicas is complained about at the same time.
+    check_heads();
+    if (has_degrees || job_.parallelism.pipeline_parallel_degree) {
+      check_stages();
+    }
+    if (diagnostics_.error_count() == errors_before) {
+      check_interleaving();
+    }
     strides();
     return diagnostics_.error_count() == errors_before ? std::optional(layout_) : std::nullopt;
   }
@@ -223,7 +230,8 @@ class LayoutMaker {
         !asked.micro_batch_size) {
       return uneven_batches(accumulation);
     }
-    if (asked.global_batch_size && *asked.global_batch_size % layout_.replicas != 0) {
+    if (asked.global_batch_size && !asked.local_batch_size &&
+        *asked.global_batch_size % layout_.replicas != 0) {
       error("E0904", "/training/global_batch_size",
             fmt::format("a global batch of {} cannot be divided among {} replicas",
                         *asked.global_batch_size, layout_.replicas),
@@ -241,7 +249,7 @@ class LayoutMaker {
     if (asked.global_batch_size && *asked.global_batch_size != layout_.global_batch) {
       error(
           "E0903", "/training/global_batch_size",
-          fmt::format("a local batch of {} on {} replicas makes a global batch of {}, not {}",
+          fmt::format("local_batch_size {} on {} replicas makes a global_batch_size of {}, not {}",
                       layout_.local_batch, layout_.replicas, layout_.global_batch,
                       *asked.global_batch_size),
           fmt::format("leave one of the three out, or a global batch of {}", layout_.global_batch));
@@ -311,8 +319,7 @@ class LayoutMaker {
     return traits_.has_micro_batches ? 4 * layout_.stages : 1;
   }
 
-  void check_model() {
-    check_heads();
+  void check_stages() {
     const auto blocks = static_cast<std::int64_t>(model_.blocks.size());
     const std::int64_t chunks = layout_.stages * layout_.virtual_stages;
     if (chunks > blocks) {
@@ -325,6 +332,10 @@ class LayoutMaker {
             fmt::format("{} stages at most", blocks / layout_.virtual_stages));
       return;
     }
+    check_balance(blocks, chunks);
+  }
+
+  void check_interleaving() {
     if (layout_.virtual_stages > 1 && layout_.micro_batches % layout_.stages != 0) {
       error("E0904", "/training/micro_batch_size",
             fmt::format("interleaving needs micro-batches ({}) in multiples of the {} stages",
@@ -332,7 +343,6 @@ class LayoutMaker {
             fmt::format("{} micro-batches",
                         nearest_multiples(layout_.stages, layout_.micro_batches)));
     }
-    check_balance(blocks, chunks);
   }
 
   void check_heads() {

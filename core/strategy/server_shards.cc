@@ -1,6 +1,7 @@
 #include "core/strategy/server_shards.h"
 
 #include <algorithm>
+#include <map>
 
 namespace twinrun {
 namespace {
@@ -16,6 +17,17 @@ class Sharding {
   explicit Sharding(std::size_t servers) : load_(servers) {}
 
   LayerShares divide(const TrainedLayer& layer) {
+    if (!layer.shared_as) {
+      return divide_tensors(layer);
+    }
+    const auto known = shared_.find(*layer.shared_as);
+    return known != shared_.end()
+               ? known->second
+               : shared_.emplace(*layer.shared_as, divide_tensors(layer)).first->second;
+  }
+
+ private:
+  LayerShares divide_tensors(const TrainedLayer& layer) {
     LayerShares shares(load_.size());
     for (const std::int64_t elements : layer.tensors) {
       if (load_.size() > 1 && elements > kLargestWhole) {
@@ -29,7 +41,6 @@ class Sharding {
     return shares;
   }
 
- private:
   void cut(std::int64_t elements, LayerShares& shares) {
     const auto servers = static_cast<std::int64_t>(load_.size());
     for (std::size_t i = 0; i < load_.size(); ++i) {
@@ -39,7 +50,8 @@ class Sharding {
     }
   }
 
-  std::vector<std::int64_t> load_;  // by server: elements
+  std::vector<std::int64_t> load_;             // by server: elements
+  std::map<std::size_t, LayerShares> shared_;  // by the number of the tensor
 };
 
 std::vector<ShardTransfer> transfers_of(const std::vector<TrainedLayer>& layers,
@@ -52,6 +64,11 @@ std::vector<ShardTransfer> transfers_of(const std::vector<TrainedLayer>& layers,
     out.push_back(std::move(open[server]));
     open[server] = {server, next, 0, {}};
   };
+  const auto close_if_begun = [&](std::size_t server) {
+    if (open[server].elements > 0) {
+      close(server);
+    }
+  };
   for (std::size_t server = 0; server < options.servers; ++server) {
     open[server].server = server;
   }
@@ -60,9 +77,14 @@ std::vector<ShardTransfer> transfers_of(const std::vector<TrainedLayer>& layers,
       if (shares[i][server] == 0) {
         continue;
       }
+      if (layers[i].shared_as) {
+        close_if_begun(server);
+      }
       open[server].elements += shares[i][server];
       open[server].layers.push_back(layers[i].layer);
-      if (open[server].elements * options.element_bytes >= kSmallestMessage) {
+      open[server].shared_as = layers[i].shared_as;
+      if (layers[i].shared_as ||
+          open[server].elements * options.element_bytes >= kSmallestMessage) {
         close(server);
       }
     }

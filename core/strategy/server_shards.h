@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace twinrun {
@@ -10,6 +11,8 @@ namespace twinrun {
 struct TrainedLayer {
   std::size_t layer = 0;              // of the model
   std::vector<std::int64_t> tensors;  // elements of each
+  // A tensor that another family has too (tied weights): a number that both have for it.
+  std::optional<std::size_t> shared_as = std::nullopt;
 };
 
 // What goes between a worker and one server at once: gradients to it, weights back.
@@ -18,6 +21,7 @@ struct ShardTransfer {
   std::size_t number = 0;  // among those of its server, in the order of backward
   std::int64_t elements = 0;
   std::vector<std::size_t> layers;  // with a part in it, in the order of backward
+  std::optional<std::size_t> shared_as = std::nullopt;  // then nothing else is in it
 };
 
 struct ShardOptions {
@@ -32,6 +36,8 @@ struct ShardOptions {
 // Transfers: of what a server gets, consecutive layers are put together until 1 MiB is reached,
 // and sent at the end of the layer that reached it. So a large layer never waits for another one,
 // and the many small ones (norms, biases) do not each pay a message of their own.
+//
+// A tensor that families share lies on the servers once: it counts once, and travels alone.
 //
 // Families are ranks with the same part of the model (a stage, a tensor-parallel share), each with
 // its layers in the order of forward; servers are shared by all. Transfers of a family are in the

@@ -1,6 +1,7 @@
 #include "core/strategy/detail/server_side.h"
 
-#include <algorithm>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,9 +16,25 @@ std::string label_of_server(std::size_t server) { return fmt::format("server{}",
 
 ServerSide::ServerSide(StepBuilder& steps, ServerTraffic& traffic)
     : steps_(steps), traffic_(traffic) {
-  for (const ServerFamily& family : traffic.families()) {
-    updates_.emplace_back(family.transfers.size());
-    clocks_.emplace_back(family.transfers.size());
+  find_homes();
+}
+
+// A tensor that stages share is the same for all of them: their gradients make one update.
+void ServerSide::find_homes() {
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> shared;  // by server and tensor
+  for (const ServerFamily& family : traffic_.families()) {
+    std::vector<std::size_t>& homes = homes_.emplace_back();
+    for (const ShardTransfer& transfer : family.transfers) {
+      std::size_t home = kept_.size();
+      if (transfer.shared_as) {
+        home = shared.try_emplace({transfer.server, *transfer.shared_as}, home).first->second;
+      }
+      if (home == kept_.size()) {
+        kept_.emplace_back();
+      }
+      ++kept_[home].families;
+      homes.push_back(home);
+    }
   }
 }
 
@@ -41,7 +58,13 @@ ServerSide::Exchange ServerSide::exchange(std::int64_t step,
                                           std::size_t number) const {
   const ServerFamily& of = traffic_.families()[family];
   const ShardTransfer& transfer = of.transfers[number];
-  return {step, family, number, &transfer, &of, traffic_.name_of(family, transfer)};
+  return {step,
+          family,
+          number,
+          &transfer,
+          &of,
+          traffic_.name_of(family, transfer),
+          homes_[family][number]};
 }
 
 StreamId ServerSide::stream(DeviceId device,
@@ -66,10 +89,14 @@ void ServerSide::hold_state() {
   const Training& training = steps_.job().training;
   const StateBytes state = state_bytes(training.dtype, training.optimizer);
   std::vector<std::int64_t> elements(traffic_.server_count());
-  for (const ServerFamily& family : traffic_.families()) {
+  std::vector<bool> is_counted(kept_.size());
+  for (std::size_t i = 0; i < traffic_.families().size(); ++i) {
+    const ServerFamily& family = traffic_.families()[i];
     std::int64_t of_family = 0;
-    for (const ShardTransfer& transfer : family.transfers) {
-      elements[transfer.server] += transfer.elements;
+    for (std::size_t j = 0; j < family.transfers.size(); ++j) {
+      const ShardTransfer& transfer = family.transfers[j];
+      elements[transfer.server] += is_counted[homes_[i][j]] ? 0 : transfer.elements;
+      is_counted[homes_[i][j]] = true;
       of_family += transfer.elements;
     }
     for (const ServerParty& party : family.parties) {
@@ -114,17 +141,17 @@ void ServerSide::answer(const Exchange& what) {
 }
 
 ServerSide::Ops ServerSide::current_weights(const Exchange& what, std::size_t party) const {
-  const Ops& updates = updates_[what.family][what.number];
+  const Kept& kept = kept_[what.home];
   if (what.step == 0) {
     return {};
   }
   if (steps_.job().server.mode == ServerMode::kSync) {
-    return updates;
+    return kept.updates;
   }
-  Ops after = {updates[party]};
+  Ops after = {kept.updates[party]};
   const std::int64_t slowest = what.step - steps_.job().server.staleness - 1;
   if (steps_.job().server.mode == ServerMode::kBounded && slowest >= 0) {
-    after.push_back(clocks_[what.family][what.number][static_cast<std::size_t>(slowest)]);
+    after.push_back(kept.clocks[static_cast<std::size_t>(slowest)]);
   }
   return after;
 }
@@ -176,17 +203,25 @@ void ServerSide::hand_to_rank(const Exchange& what,
 
 void ServerSide::collect(const Exchange& what) {
   const std::string server = label_of_server(what.transfer->server);
-  std::vector<Ops> arrivals;  // by party
-  for (const ServerParty& party : what.of->parties) {
-    arrivals.push_back(traffic_.sums_in_machines() ? sum_in_machine(what, party)
-                                                   : arrive_from_rank(what, server_of(what), server,
-                                                                      party.replicas.front()));
+  Kept& kept = kept_[what.home];
+  kept.arrivals.resize(what.of->parties.size());
+  for (std::size_t i = 0; i < what.of->parties.size(); ++i) {
+    const ServerParty& party = what.of->parties[i];
+    kept.arrivals[i].push_back({party.label, traffic_.sums_in_machines()
+                                                 ? sum_in_machine(what, party)
+                                                 : arrive_from_rank(what, server_of(what), server,
+                                                                    party.replicas.front())});
+  }
+  if (++kept.collected < kept.families) {
+    return;
   }
   if (steps_.job().server.mode == ServerMode::kSync) {
-    update_once(what, arrivals);
+    update_once(what, kept);
   } else {
-    update_each(what, arrivals);
+    update_each(what, kept);
   }
+  kept.collected = 0;
+  kept.arrivals.clear();
 }
 
 ServerSide::Ops ServerSide::arrive_from_rank(const Exchange& what,
@@ -231,33 +266,39 @@ ServerSide::Ops ServerSide::sum_in_machine(const Exchange& what, const ServerPar
       stream(server_of(what), what, "recv", party.label), {party.device, bytes, tag})};
 }
 
-void ServerSide::update_once(const Exchange& what, const std::vector<Ops>& arrivals) {
-  const std::string server = label_of_server(what.transfer->server);
-  Ops sums;
-  for (std::size_t i = 0; i < arrivals.size(); ++i) {
-    if (arrivals.size() == 1) {
-      sums = arrivals[i];
-    } else {
-      sums.push_back(
-          add_sum(what, server_of(what), server, what.of->parties[i].label, arrivals[i]));
-    }
+ServerSide::Ops ServerSide::summed(const Exchange& what, const std::vector<Arrival>& arrivals) {
+  if (arrivals.size() == 1) {
+    return arrivals.front().ops;
   }
-  updates_[what.family][what.number] = {add_update(what, "", sums)};
+  Ops sums;
+  for (const Arrival& arrival : arrivals) {
+    sums.push_back(add_sum(what, server_of(what), label_of_server(what.transfer->server),
+                           arrival.from, arrival.ops));
+  }
+  return sums;
 }
 
-void ServerSide::update_each(const Exchange& what, const std::vector<Ops>& arrivals) {
-  Ops& updates = updates_[what.family][what.number];
-  updates.clear();
-  for (std::size_t i = 0; i < arrivals.size(); ++i) {
-    updates.push_back(add_update(what, what.of->parties[i].label, arrivals[i]));
+void ServerSide::update_once(const Exchange& what, Kept& kept) {
+  std::vector<Arrival> all;
+  for (const std::vector<Arrival>& of_party : kept.arrivals) {
+    all.insert(all.end(), of_party.begin(), of_party.end());
+  }
+  kept.updates = {add_update(what, "", summed(what, all))};
+}
+
+void ServerSide::update_each(const Exchange& what, Kept& kept) {
+  kept.updates.clear();
+  for (std::size_t i = 0; i < kept.arrivals.size(); ++i) {
+    kept.updates.push_back(
+        add_update(what, what.of->parties[i].label, summed(what, kept.arrivals[i])));
   }
   if (steps_.job().server.mode == ServerMode::kBounded) {
     const std::string server = label_of_server(what.transfer->server);
     const OpId clock = steps_.plan().add_marker(
         fmt::format("step{}/{}/clock/{}@{}", what.step, server, what.name, server),
         stream(server_of(what), what, "clock", ""));
-    depend(clock, updates);
-    clocks_[what.family][what.number].push_back(clock);
+    depend(clock, kept.updates);
+    kept.clocks.push_back(clock);
   }
 }
 

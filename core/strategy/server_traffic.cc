@@ -1,6 +1,8 @@
 #include "core/strategy/detail/server_traffic.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -10,21 +12,48 @@ namespace {
 constexpr std::int32_t kFirstServerTag = 1'000'000;
 constexpr std::int32_t kFirstMachineTag = 2'000'000;
 
-std::vector<TrainedLayer> trained_layers(const StepBuilder& steps, const RankStep& at) {
+// Layers whose first tensor another stage has a copy of.
+std::set<std::size_t> layers_with_copies(const StepBuilder& steps) {
+  std::set<std::size_t> owners;
+  for (std::size_t i = 0; i < steps.model().layers.size(); ++i) {
+    const auto& tied_to = steps.model().layers[i].tied_to;
+    if (tied_to && !steps.work()[i].tensors.empty()) {
+      owners.insert(*tied_to);
+    }
+  }
+  return owners;
+}
+
+// Tied weights are one tensor on the servers, whichever stages have a copy.
+std::vector<TrainedLayer> trained_layers(const StepBuilder& steps,
+                                         const RankStep& at,
+                                         const std::set<std::size_t>& owners) {
   std::vector<TrainedLayer> out;
+  const auto number_of = [&](std::size_t owner) {  // tensor-parallel ranks have different parts
+    return owner * static_cast<std::size_t>(steps.layout().tensor) +
+           static_cast<std::size_t>(at.tensor);
+  };
   for (const std::size_t layer : steps.layers_on(at)) {
-    if (!steps.work()[layer].tensors.empty()) {
-      out.push_back({layer, steps.work()[layer].tensors});
+    std::vector<std::int64_t> own = steps.work()[layer].tensors;
+    const bool is_owner = owners.contains(layer);
+    const auto& tied_to = steps.model().layers[layer].tied_to;
+    if (!own.empty() && (is_owner || tied_to)) {
+      out.push_back({layer, {own.front()}, number_of(is_owner ? layer : *tied_to)});
+      own.erase(own.begin());
+    }
+    if (!own.empty()) {
+      out.push_back({layer, std::move(own)});
     }
   }
   return out;
 }
 
 std::vector<std::vector<TrainedLayer>> layers_by_family(const StepBuilder& steps) {
+  const std::set<std::size_t> owners = layers_with_copies(steps);
   std::vector<std::vector<TrainedLayer>> out;
   for (std::int64_t stage = 0; stage < steps.layout().stages; ++stage) {
     for (std::int64_t tensor = 0; tensor < steps.layout().tensor; ++tensor) {
-      out.push_back(trained_layers(steps, {0, 0, stage, tensor, 0}));
+      out.push_back(trained_layers(steps, {0, 0, stage, tensor, 0}, owners));
     }
   }
   return out;

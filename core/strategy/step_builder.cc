@@ -297,7 +297,8 @@ void StepBuilder::update(RankProgram& program) {
     if (!updates_each_micro_batch_) {  // else copies of a tied tensor go their own ways
       std::vector<OpId> gradients = after;
       gradients.push_back(last);
-      const std::vector<OpId> sums = sum_tied_gradients(*this, program.at, gradients);
+      const std::vector<OpId> sums = sum_tied_gradients(
+          *this, program.at, layout_.zero_stage > 0 ? layout_.shards : 1, gradients);
       after.insert(after.end(), sums.begin(), sums.end());
     }
     const std::int64_t shards = sync.update_shards();

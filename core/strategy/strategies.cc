@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/did_you_mean.h"
+#include "core/plan/validate.h"
 #include "core/strategy/detail/builders.h"
 #include "core/strategy/step_builder.h"
 
@@ -137,6 +138,24 @@ const Strategy* strategy_of(const Job& job, const Topology& topology, Diagnostic
   return nullptr;
 }
 
+// Tensor parallelism divides attention and pairs of dense layers; other models gain nothing.
+void warn_of_whole_layers(const Job& job,
+                          const Model& model,
+                          const Layout& layout,
+                          Diagnostics& diagnostics) {
+  if (layout.tensor == 1) {
+    return;
+  }
+  const std::vector<TensorSplit> splits = tensor_splits(model, false);
+  if (std::all_of(splits.begin(), splits.end(),
+                  [](TensorSplit split) { return split == TensorSplit::kWhole; })) {
+    diagnostics.warning("W0902", place_in(job, "/parallelism/tensor_parallel_degree"),
+                        fmt::format("{} has no layer to divide: all {} ranks do the same",
+                                    model.name, layout.tensor),
+                        "data_parallel_replicate_degree or pipeline_parallel_degree instead");
+  }
+}
+
 // Three steps show the first and a steady one; large plans are long enough with one. Asynchronous
 // workers need some to drift apart.
 std::int64_t usual_steps(const Job& job, const Layout& layout) {
@@ -180,6 +199,7 @@ std::optional<CompiledJob> compile(const Job& job,
                         fmt::format("{} has no servers: \"server\" has no effect", strategy->name),
                         "\"strategy\": \"parameter_server\", or leave it out");
   }
+  warn_of_whole_layers(job, model, *layout, diagnostics);
   const std::int64_t count = options.steps > 0 ? options.steps : usual_steps(job, *layout);
   StepBuilder steps(job, model, topology, *layout, count, diagnostics);
   steps.set_parts(
@@ -188,8 +208,13 @@ std::optional<CompiledJob> compile(const Job& job,
   if (diagnostics.has_errors()) {
     return std::nullopt;
   }
-  return CompiledJob{std::move(steps.plan()).finish(), *std::move(layout), count,
-                     steps.warmup_steps()};
+  Plan plan = std::move(steps.plan()).finish();
+  // A schedule that blocks itself is our mistake; it is told before anything runs, as of any plan.
+  validate(plan, {.file = "the plan of " + job.name, .ids_are_unique = true}, diagnostics);
+  if (diagnostics.has_errors()) {
+    return std::nullopt;
+  }
+  return CompiledJob{std::move(plan), *std::move(layout), count, steps.warmup_steps()};
 }
 
 }  // namespace twinrun

@@ -38,6 +38,7 @@ void copy_tied_weights(const Model& model,
 
 std::vector<OpId> sum_tied_gradients(StepBuilder& steps,
                                      const RankStep& at,
+                                     std::int64_t shares,
                                      const std::vector<OpId>& after) {
   const Layout& layout = steps.layout();
   const Model& model = steps.model();
@@ -59,8 +60,7 @@ std::vector<OpId> sum_tied_gradients(StepBuilder& steps,
     const std::vector<DeviceId> members = {
         steps.device(layout.rank(at.replica, first, at.tensor)),
         steps.device(layout.rank(at.replica, second, at.tensor))};
-    const std::int64_t share = layout.zero_stage > 0 ? layout.shards : 1;
-    const std::int64_t elements = (steps.work()[i].tensors.front() + share - 1) / share;
+    const std::int64_t elements = (steps.work()[i].tensors.front() + shares - 1) / shares;
     const OpId sum = steps.plan().add_collective(
         steps.id(at, "all_reduce/" + name), steps.stream(at.rank, "tied"),
         {.kind = CollectiveKind::kAllReduce,

@@ -23,9 +23,11 @@ void copy_tied_weights(const Model& model,
                        std::int64_t stages,
                        std::vector<LayerWork>& work);
 
-// The sums that the update of this rank waits for, each after all of `after`.
+// The sums that the update of this rank waits for, each after all of `after`; each rank has one of
+// `shares` equal parts of the gradients.
 std::vector<OpId> sum_tied_gradients(StepBuilder& steps,
                                      const RankStep& at,
+                                     std::int64_t shares,
                                      const std::vector<OpId>& after);
 
 }  // namespace twinrun

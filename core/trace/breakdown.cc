@@ -2,17 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
 #include "core/trace/device_use.h"
 #include "core/trace/intervals.h"
+#include "core/trace/staleness.h"
+#include "core/trace/worker_pace.h"
 
 namespace twinrun {
 namespace {
 
-enum class Wait : std::uint8_t { kPipeline, kRanks, kInput, kServer, kUnknown };
-constexpr std::size_t kWaits = 5;
+enum class Wait : std::uint8_t { kPipeline, kRanks, kInput, kServer, kHost, kUnknown };
+constexpr std::size_t kWaits = 6;
 
 // What a device did, each kind without those before it.
 struct DeviceParts {
@@ -74,13 +77,14 @@ Activity activity_of(const Plan& plan, OpId op) {
 
 class Analysis {
  public:
-  Analysis(const TraceIndex& index, Time begin)
-      : plan_(index.plan), trace_(index.trace), index_(index), begin_(begin) {}
+  explicit Analysis(const TraceIndex& index)
+      : plan_(index.plan), trace_(index.trace), index_(index) {}
 
-  DeviceParts of(DeviceId device) {
+  DeviceParts of(DeviceId device, const Interval& window) {
+    window_ = window;
     ops_.clear();
     for (const OpId op : index_.ops_by_start[device]) {
-      if (trace_.ops[index_of(op)].end > begin_) {
+      if (trace_.ops[index_of(op)].end > window.begin) {
         ops_.push_back(op);
       }
     }
@@ -99,7 +103,7 @@ class Analysis {
     parts.compute = time_of(Activity::kCompute);
     parts.communication = time_of(Activity::kCommunication);
     parts.host = time_of(Activity::kHost);
-    name_gaps(ops_, difference({{begin_, trace_.makespan}}, busy), parts);
+    name_gaps(ops_, difference({window_}, busy), parts);
     return parts;
   }
 
@@ -109,8 +113,10 @@ class Analysis {
     for (const OpId op : ops_) {
       if (const Activity activity = activity_of(plan_, op); activity != Activity::kNone) {
         const OpTimes& times = trace_.ops[index_of(op)];
-        out[static_cast<std::size_t>(activity)].push_back(
-            {std::max(times.start, begin_), times.end});
+        if (times.start < window_.end) {
+          out[static_cast<std::size_t>(activity)].push_back(
+              {std::max(times.start, window_.begin), std::min(times.end, window_.end)});
+        }
       }
     }
     return out;
@@ -148,7 +154,9 @@ class Analysis {
     for (const OpId before : plan_.predecessors(op)) {
       if (trace_.ops[index_of(before)].end == times.start &&
           plan_.device(before) != plan_.device(op)) {
-        return wait_of(plan_.id(before));
+        const Wait wait = wait_of(plan_.id(before));
+        const bool is_host = plan_.kind(before) == OpKind::kHost;
+        return wait == Wait::kUnknown && is_host ? Wait::kHost : wait;
       }
     }
     return wait_of(plan_.id(op));
@@ -157,8 +165,8 @@ class Analysis {
   const Plan& plan_;
   const Trace& trace_;
   const TraceIndex& index_;
-  Time begin_;
-  std::vector<OpId> ops_;  // of the device that is looked at
+  Interval window_;        // of the device that is looked at
+  std::vector<OpId> ops_;  // … those that end after the window begins
 };
 
 Time busy_of(const DeviceParts& parts) {
@@ -178,7 +186,7 @@ Breakdown added_up(const std::vector<DeviceParts>& devices) {
     out.recompute = out.recompute + device.recompute;
     out.update = out.update + device.update;
     out.exposed_communication = out.exposed_communication + device.communication;
-    out.host = out.host + device.host;
+    out.host = out.host + device.host + wait(Wait::kHost);
     out.imbalance = out.imbalance + wait(Wait::kRanks) + uneven;
     out.bubble = out.bubble + wait(Wait::kPipeline) - uneven;
     out.input_wait = out.input_wait + wait(Wait::kInput);
@@ -201,6 +209,36 @@ Breakdown divided(Breakdown sums, std::int64_t by, Time step) {
   sums.idle = rest;
   sums.step = step;
   return sums;
+}
+
+DeviceParts scaled(DeviceParts parts, double factor) {
+  const auto scale = [&](Time& time) {
+    time.ps = static_cast<std::int64_t>(static_cast<double>(time.ps) * factor);
+  };
+  scale(parts.compute);
+  scale(parts.recompute);
+  scale(parts.update);
+  scale(parts.communication);
+  scale(parts.host);
+  for (Time& wait : parts.waits) {
+    scale(wait);
+  }
+  return parts;
+}
+
+// Each worker's mean step, weighted by how many it makes a second.
+Breakdown breakdown_of_workers(const TraceIndex& index, const WorkerPace& pace) {
+  if (pace.sum <= 0) {
+    return {};
+  }
+  Analysis analysis(index);
+  std::vector<DeviceParts> parts;
+  for (const Worker& worker : pace.workers) {
+    const double weight = worker.steps_per_s() * pace.step_s() / static_cast<double>(worker.steps);
+    parts.push_back(scaled(analysis.of(worker.device, worker.counted), weight));
+  }
+  return divided(added_up(parts), static_cast<std::int64_t>(parts.size()),
+                 {std::llround(pace.step_s() * 1e12)});
 }
 
 }  // namespace
@@ -226,17 +264,20 @@ std::vector<DeviceId> training_devices(const Plan& plan) {
 }
 
 Breakdown breakdown(const TraceIndex& index, std::int64_t warmup_steps) {
+  if (workers_are_independent(index.plan)) {
+    return breakdown_of_workers(index, worker_pace(index.plan, index.trace, warmup_steps));
+  }
   const Time begin = index.steps.before(warmup_steps);
   const auto steps = static_cast<std::int64_t>(index.steps.times().size()) - warmup_steps;
   const std::vector<DeviceId> devices = training_devices(index.plan);
   if (devices.empty() || steps < 1) {
     return {};
   }
-  Analysis analysis(index, begin);
+  Analysis analysis(index);
   std::vector<DeviceParts> parts;
   parts.reserve(devices.size());
   for (const DeviceId device : devices) {
-    parts.push_back(analysis.of(device));
+    parts.push_back(analysis.of(device, {begin, index.trace.makespan}));
   }
   const auto count = static_cast<std::int64_t>(devices.size());
   return divided(added_up(parts), steps * count, {(index.trace.makespan - begin).ps / steps});

@@ -17,6 +17,7 @@ namespace twinrun {
 //   a message of a pipeline     imbalance as far as others compute more, the rest is the bubble
 //   ranks of a collective       imbalance
 //   a server, the input         server_wait, input_wait
+//   a host op of another device host: a process that has still to launch
 //   nothing known               idle
 struct Breakdown {
   Time compute{};
@@ -32,7 +33,8 @@ struct Breakdown {
   Time step{};  // the sum
 };
 
-// Of the steps after the first `warmup_steps`.
+// Of the steps after the first `warmup_steps`. Where workers do not wait for each other
+// (worker_pace.h) it is the mean over steps rather than devices, of the time while all work.
 Breakdown breakdown(const TraceIndex& index, std::int64_t warmup_steps = 0);
 Breakdown breakdown(const Plan& plan, const Trace& trace, std::int64_t warmup_steps = 0);
 

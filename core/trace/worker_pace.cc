@@ -10,14 +10,17 @@
 namespace twinrun {
 namespace {
 
-using EndsByStep = std::map<std::int64_t, Time>;  // of one worker, by step
+struct WorkerEnds {
+  DeviceId device{};
+  std::map<std::int64_t, Time> by_step;
+};
 
 bool is_pass(std::string_view name) {
   return name.starts_with("forward/") || name.starts_with("backward/");
 }
 
-std::vector<EndsByStep> ends_by_worker(const Plan& plan, const Trace& trace) {
-  std::vector<EndsByStep> workers;
+std::vector<WorkerEnds> ends_by_worker(const Plan& plan, const Trace& trace) {
+  std::vector<WorkerEnds> workers;
   std::map<std::string, std::size_t, std::less<>> known;
   for (std::size_t i = 0; i < plan.size(); ++i) {
     const std::string_view id = plan.id(id_at<OpId>(i));
@@ -29,42 +32,53 @@ std::vector<EndsByStep> ends_by_worker(const Plan& plan, const Trace& trace) {
     auto found = known.find(name);
     if (found == known.end()) {
       found = known.emplace(name, workers.size()).first;
-      workers.emplace_back();
+      workers.push_back({plan.device(id_at<OpId>(i)), {}});
     }
-    Time& end = workers[found->second][*step];
+    Time& end = workers[found->second].by_step[*step];
     end = std::max(end, trace.ops[i].end);
   }
   return workers;
 }
 
-// Steps a second between the first and the last end after the warm-up and up to `until`.
-double pace_of(const EndsByStep& worker, std::int64_t warmup_steps, Time until) {
-  Time first{};
-  Time last{};
-  std::int64_t ended = -1;  // the first end is where counting starts
-  for (const auto& [step, end] : worker) {
-    if (step + 1 < warmup_steps || end > until) {
-      continue;
+// The steps after the warm-up that end by then.
+Worker counted(const WorkerEnds& ends, std::int64_t warmup_steps, Time until) {
+  Worker worker{ends.device, {}, 0};
+  for (const auto& [step, end] : ends.by_step) {
+    if (step < warmup_steps) {
+      worker.counted = {end, end};
+    } else if (end <= until) {
+      worker.counted.end = end;
+      ++worker.steps;
     }
-    first = ended < 0 ? end : first;
-    last = end;
-    ++ended;
   }
-  return ended > 0 && last > first ? static_cast<double>(ended) / to_seconds(last - first) : 0;
+  return worker;
 }
 
 }  // namespace
 
+double Worker::steps_per_s() const {
+  const double seconds = to_seconds(counted.end - counted.begin);
+  return seconds > 0 ? static_cast<double>(steps) / seconds : 0;
+}
+
+double WorkerPace::step_s() const {
+  return sum > 0 ? static_cast<double>(workers.size()) / sum : 0;
+}
+
 WorkerPace worker_pace(const Plan& plan, const Trace& trace, std::int64_t warmup_steps) {
-  const std::vector<EndsByStep> workers = ends_by_worker(plan, trace);
-  WorkerPace pace;
+  const std::vector<WorkerEnds> all = ends_by_worker(plan, trace);
   Time until = trace.makespan;
-  for (const EndsByStep& worker : workers) {
-    until = std::min(until, worker.rbegin()->second);
+  for (const WorkerEnds& ends : all) {
+    until = std::min(until, ends.by_step.rbegin()->second);
   }
-  for (const EndsByStep& worker : workers) {
-    pace.steps_per_s.push_back(pace_of(worker, warmup_steps, until));
-    pace.sum += pace.steps_per_s.back();
+  WorkerPace pace;
+  for (const WorkerEnds& ends : all) {
+    Worker worker = counted(ends, warmup_steps, until);
+    if (worker.steps == 0) {
+      worker = counted(ends, warmup_steps, trace.makespan);
+    }
+    pace.sum += worker.steps_per_s();
+    pace.workers.push_back(worker);
   }
   return pace;
 }

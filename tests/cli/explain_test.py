@@ -2,7 +2,9 @@
 
 import json
 import os
+import pathlib
 import subprocess
+import tempfile
 import unittest
 
 PROGRAM = os.environ["TWINRUN"]
@@ -57,6 +59,48 @@ class Explain(unittest.TestCase):
         self.assertAlmostEqual(soonest["steps"], 1000 * (1 + 256 / soonest["global_batch_size"]))
         self.assertLessEqual(soonest["time_s"], cheapest["time_s"])
         self.assertLessEqual(cheapest["device_hours"], soonest["device_hours"])
+
+    def test_time_to_accuracy_reads_mlperfs_reference_convergence_points(self):
+        # Epochs by global batch as MLPerf publishes them; the keys and their order are the table's.
+        rows = [{"benchmark": "resnet", "round": "4.0.0", "global_batch": batch, "epochs_to_converge_mean": epochs,
+                 "runs": 10, "hyperparams": {"optimizer": "lars"}} for batch, epochs in ((1632, 35), (3264, 35.2))]
+        rows.append({"benchmark": "bert", "global_batch": 1632, "epochs_to_converge_mean": 1})
+        job = {"model": "resnet50", "topology": "dgx1-v100", "training": {"dataset_samples": 1281167}}
+        with tempfile.TemporaryDirectory() as folder:
+            table = pathlib.Path(folder) / "rcp.json"
+            table.write_text(json.dumps({"source": "MLPerf", "n_rows": len(rows), "rows": rows}))
+            found = answers(job, "--time-to-accuracy", table)
+        soonest = found["time_to_accuracy_soonest"]["value"]
+        # 3264 is no power of two, and too much for eight V100 at once; more devices are sooner.
+        self.assertEqual(soonest["devices"], 64)
+        epochs = {1632: 35, 3264: 35.2}
+        for answer in (soonest, found["time_to_accuracy_cheapest"]["value"]):
+            if answer["global_batch_size"] in epochs:
+                steps = epochs[answer["global_batch_size"]] * 1281167 / answer["global_batch_size"]
+                self.assertAlmostEqual(answer["steps"], steps)
+
+    def test_a_batch_that_does_not_fit_at_once_goes_in_passes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table = pathlib.Path(folder) / "steps.json"
+            table.write_text(json.dumps([{"batch": 1024, "steps": 100}]))
+            found = answers({"model": "resnet50", "topology": "p3.2xlarge"}, "--time-to-accuracy", table)
+        cheapest = found["time_to_accuracy_cheapest"]["value"]
+        # The outputs of 1024 samples' convolutions alone are 1024 · 11,114,984 · 4 bytes, 2.6 times
+        # the 16 GiB of a V100: one or two take them in several passes.
+        self.assertEqual(cheapest["global_batch_size"], 1024)
+        self.assertLessEqual(cheapest["devices"], 2)
+        self.assertGreater(cheapest["devices"] * cheapest["gradient_accumulation"], 2)
+        self.assertGreater(cheapest["gradient_accumulation"], 1)
+
+    def test_what_one_process_takes_to_launch_is_told(self):
+        job = {"model": "alexnet", "topology": "pcie-2x2080ti", "training": {"local_batch_size": 16},
+               "parallelism": {"strategy": "data_parallel"}}
+        for answer in answers(job).values():
+            self.assertEqual(sum("launch a layer" in text for text in answer["assumed"]), 1, answer)
+        job["parallelism"]["strategy"] = "ddp"
+        found = answers(job)
+        self.assertIn("20 us to launch a layer", " ".join(found["fastest_strategy"]["assumed"]))
+        self.assertNotIn("launch a layer", " ".join(found["fits_memory"]["assumed"]))
 
     def test_a_law_that_is_none_says_how_one_is_written(self):
         done = run(CLUSTER, "--time-to-accuracy", "critical:steps=0")

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -172,6 +173,42 @@ class RunFolder(unittest.TestCase):
             self.assertEqual(by_plan["makespan_s"], first["makespan_s"])
 
 
+class Staleness(unittest.TestCase):
+    SERVER = {"model": "alexnet", "topology": "dgx1-v100", "training": {"local_batch_size": 64},
+              "parallelism": {"strategy": "parameter_server"}}
+
+    def test_workers_at_their_own_pace_make_together_what_each_makes(self):
+        for mode in ("async", "bounded"):
+            answer = answer_of("-", "--slow", "gpu3=3", text=json.dumps({**self.SERVER, "server": {"mode": mode}}))
+            each = answer["worker_step_s"]
+            self.assertEqual(len(each), 8)
+            self.assertAlmostEqual(answer["samples_per_s"], sum(64 / step for step in each), places=6)
+            self.assertAlmostEqual(sum(answer["breakdown_s"].values()), answer["step_s"], places=9)
+            self.assertGreater(answer["samples_per_s"], 8 * 64 / max(each), "the slowest does not set the pace")
+            self.assertEqual(len(answer["staleness"]["histogram"]), answer["staleness"]["max"] + 1)
+
+    def test_the_text_says_how_stale_and_how_far_apart(self):
+        job = {**self.SERVER, "topology": "single-switch:hosts=6,bandwidth=1.25GB/s,latency=1us",
+               "server": {"mode": "async", "placement": "hosts", "colocated": False, "count": 1}}
+        text = twinrun("simulate", "-", text=json.dumps(job)).stdout
+        self.assertRegex(text, r"\nworkers 5 at their own pace")
+        # N equal workers: each gradient is N - 1 updates of others old.
+        self.assertRegex(text, r"\nstale   weights are 4 updates old on average, 4 at most   4: 100 %")
+
+    def test_synchronous_workers_are_not_stale(self):
+        answer = answer_of("-", text=json.dumps(self.SERVER))
+        self.assertNotIn("staleness", answer)
+        self.assertNotIn("worker_step_s", answer)
+
+    def test_pipedreams_stages_are_as_stale_as_they_are_far_from_the_end(self):
+        job = {"model": "alexnet", "topology": "dgx1-v100", "mapping": {"ranks": 4},
+               "training": {"local_batch_size": 32, "micro_batch_size": 4}, "parallelism": {"strategy": "pipedream"}}
+        answer = answer_of("-", text=json.dumps(job))["staleness"]
+        # Stage s of 4: 3 - s updates, so equally many gradients of each.
+        self.assertEqual((answer["mean"], answer["max"]), (1.5, 3))
+        self.assertEqual(len(set(answer["histogram"])), 1)
+
+
 class Complaints(unittest.TestCase):
     def test_all_at_once_and_where_they_stand(self):
         result = twinrun("simulate", "-", "--set", "training.dtype=fp31", "--set", "trainig.mbs=4",
@@ -185,12 +222,30 @@ class Complaints(unittest.TestCase):
     def test_impossible_jobs_point_at_the_key_or_the_option(self):
         job = {**TINY, "parallelism": {"tp": 3}, "training": {}}
         in_file = twinrun("simulate", "-", text=json.dumps(job))
-        self.assertEqual(in_file.returncode, 3, in_file.stderr)
+        self.assertEqual(in_file.returncode, 4, in_file.stderr)
         self.assertIn("(/parallelism/tp)", in_file.stderr)
         by_option = twinrun("simulate", "-", "--set", "parallelism.strategy=ddpp", text=json.dumps(TINY))
         self.assertEqual(by_option.returncode, 3)
         self.assertIn("--> --set parallelism.strategy=ddpp", by_option.stderr)
         self.assertIn('did you mean "ddp"', by_option.stderr)
+
+    def test_impossible_jobs_are_told_all_at_once_with_what_would_do(self):
+        job = {"model": "gpt2", "topology": "dgx1-v100", "parallelism": {
+            "strategy": "1f1b", "tensor_parallel_degree": 5, "pipeline_parallel_degree": 40}}
+        result = twinrun("simulate", "-", text=json.dumps(job))
+        self.assertEqual(result.returncode, 4, result.stderr)
+        for words in ("E0902", "E0905", "E0906", "one of 1, 2, 3, 4, 6, 12"):  # divisors of 12 heads
+            self.assertIn(words, result.stderr)
+
+    def test_a_model_too_large_gets_a_change_that_can_be_typed(self):
+        job = {"model": "gpt2-xl", "topology": "dgx1-v100",
+               "training": {"local_batch_size": 8, "dtype": "fp16", "optimizer": "adam"}}
+        result = twinrun("simulate", "-", "--format", "json", text=json.dumps(job))
+        self.assertEqual(result.returncode, 4, result.stderr)
+        advice = json.loads(result.stdout)["memory_advice"]
+        typed = re.search(r"--set [^:]+", advice).group().split()
+        fits = twinrun("simulate", "-", *typed, text=json.dumps(job))
+        self.assertEqual(fits.returncode, 0, fits.stdout + fits.stderr)
 
     def test_settings_need_a_value(self):
         result = twinrun("simulate", DDP, "--set", "training.dtype")

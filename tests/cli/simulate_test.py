@@ -121,6 +121,16 @@ class Simulate(unittest.TestCase):
         result = simulate(plan([compute(0, "1us")]), "--seed", "5", "--fidelity", "stepwise", "--format", "json")
         self.assertEqual([warning["code"] for warning in json.loads(result.stdout)["warnings"]], ["W0701", "W0701"])
 
+    def test_a_plan_that_blocks_itself_is_refused_with_the_ops_named(self):
+        # Each waits for the other's message before it sends its own.
+        def message(kind, i):
+            return {"id": f"step0/{kind}@{i}", "kind": kind, "device": f"node{i}/cpu0", "peer": f"node{1 - i}/cpu0",
+                    "bytes": 8, "stream": "comm"}
+        crossed = simulate(plan([message(kind, i) for i in (0, 1) for kind in ("recv", "send")]))
+        self.assertEqual(crossed.returncode, 3, crossed.stdout)
+        for words in ("E0405", "step0/recv@0", "step0/send@0", "step0/recv@1", "step0/send@1"):
+            self.assertIn(words, crossed.stderr)
+
     def test_mistakes(self):
         for options, code, words in [
             (("--jitter", "gauss:1"), 2, "lognormal:0.05"),

@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import time
 import unittest
 
 PROGRAM = os.environ["TWINRUN"]
@@ -90,6 +91,42 @@ class Sweep(unittest.TestCase):
         options = ("--set", "training.local_batch_size=1,2,4,8,16", "--out", "runs")
         self.assertEqual(len(self.points(*options, "--shard", "1/2")["points"]), 3)
         self.assertEqual(len(self.points(*options, "--shard", "2/2")["points"]), 5)
+
+    def share_of(self, **variables):
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("OMPI_", "PMI_", "SLURM_"))}
+        run = subprocess.run([PROGRAM, "sweep", "job.json", "--set", "training.local_batch_size=1,2,3,4,5,6", "--shard",
+                              "auto", "--format", "json"], cwd=self.at, capture_output=True, text=True, timeout=120,
+                             env={**clean, **variables})
+        if run.returncode != 0:
+            return run.stderr
+        return [int(point["set"]["training.local_batch_size"]) for point in json.loads(run.stdout)["points"]]
+
+    def test_a_process_of_mpirun_or_slurm_takes_its_share(self):
+        self.assertEqual(self.share_of(OMPI_COMM_WORLD_RANK="1", OMPI_COMM_WORLD_SIZE="3"), [2, 5])
+        self.assertEqual(self.share_of(SLURM_PROCID="0", SLURM_NTASKS="2"), [1, 3, 5])
+        # An array of the ids 10, 12, 14.
+        array = {"SLURM_ARRAY_TASK_MIN": "10", "SLURM_ARRAY_TASK_STEP": "2", "SLURM_ARRAY_TASK_COUNT": "3"}
+        self.assertEqual(self.share_of(**array, SLURM_ARRAY_TASK_ID="14"), [3, 6])
+        # … with two ranks a task: the fourth of six.
+        self.assertEqual(self.share_of(**array, SLURM_ARRAY_TASK_ID="12", SLURM_PROCID="1", SLURM_NTASKS="2"), [4])
+        # Under both, mpirun's: Slurm's number is its daemon's.
+        self.assertEqual(self.share_of(OMPI_COMM_WORLD_RANK="2", OMPI_COMM_WORLD_SIZE="3", SLURM_PROCID="0",
+                                       SLURM_NTASKS="1"), [3, 6])
+        self.assertIn("--shard 2/4", self.share_of())
+
+    def test_a_killed_sweep_is_gone_on_with(self):
+        batches = ",".join(str(batch) for batch in range(1, 33))
+        options = ("--set", f"training.local_batch_size={batches}", "--out", "runs")
+        process = subprocess.Popen([PROGRAM, "sweep", "job.json", *options], cwd=self.at, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        points = self.at / "runs/points"
+        while process.poll() is None and (not points.exists() or len(list(points.glob("*.json"))) < 3):
+            time.sleep(0.001)
+        process.kill()
+        process.wait()
+        run = self.run_sweep(*options, "--resume", "--format", "json")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(json.loads(run.stdout)["points"], self.points(*options[:2])["points"])
 
     def test_wrong_options_say_what_is_right(self):
         for options, word in (((), "--set"), (("--set", "training.local_batch_size"), "="),

@@ -26,8 +26,23 @@ class ServerSide {
     const ShardTransfer* transfer = nullptr;
     const ServerFamily* of = nullptr;
     std::string name;
+    std::size_t home = 0;  // where the server keeps the weights
   };
   using Ops = std::vector<OpId>;
+  // Gradients that came from one party, or from one stage of it.
+  struct Arrival {
+    std::string from;
+    Ops ops;
+  };
+  // What the server keeps of one transfer; of one for several families where they share a tensor.
+  struct Kept {
+    std::size_t families = 0;  // that exchange it
+    std::vector<std::vector<Arrival>>
+        arrivals;  // of the step at hand, by party, of those families that were collected
+    std::size_t collected = 0;
+    Ops updates;  // after which the weights of the next step are there; one, or one for each party
+    Ops clocks;   // when all parties' are, by step; bounded only
+  };
 
   void hold_state();
   void hold(DeviceId device, const std::string& label, MemoryPart part, Bytes bytes);
@@ -48,8 +63,10 @@ class ServerSide {
                        const std::string& at_label,
                        std::int64_t replica);
   Ops sum_in_machine(const Exchange& what, const ServerParty& party);
-  void update_once(const Exchange& what, const std::vector<Ops>& arrivals);
-  void update_each(const Exchange& what, const std::vector<Ops>& arrivals);
+  void find_homes();
+  void update_once(const Exchange& what, Kept& kept);
+  void update_each(const Exchange& what, Kept& kept);
+  Ops summed(const Exchange& what, const std::vector<Arrival>& arrivals);
   OpId add_sum(const Exchange& what,
                DeviceId device,
                const std::string& at_label,
@@ -68,10 +85,8 @@ class ServerSide {
 
   StepBuilder& steps_;
   ServerTraffic& traffic_;
-  // By family and transfer: the ops after which the weights of the next step are there; one, or one
-  // for each party.
-  std::vector<std::vector<Ops>> updates_;
-  std::vector<std::vector<Ops>> clocks_;  // … when all parties' are, by step; bounded only
+  std::vector<std::vector<std::size_t>> homes_;  // by family and transfer: place in kept_
+  std::vector<Kept> kept_;
 };
 
 }  // namespace twinrun

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/trace/breakdown.h"
 #include "core/trace/staleness.h"
 #include "core/trace/worker_pace.h"
 #include "tests/core/strategy/example_jobs.h"
@@ -179,6 +180,88 @@ TEST(ParameterServer, BytesAndFlopsAreThoseOfTheModel) {
   EXPECT_DOUBLE_EQ(total_flops(plan), (3 * forward - stem) * 4 * 8);
 }
 
+// ---- tied weights: GPT-2's head is its table of 50,257 words times 768
+
+constexpr std::int64_t kGpt2 = 124'439'808;
+constexpr std::int64_t kTable = 50'257 * 768;
+
+struct ServerSums {
+  double update_flops = 0;
+  double update_bytes = 0;
+  double pushed_bytes = 0;
+  double pulled_bytes = 0;
+};
+
+ServerSums sums_of(const Plan& plan) {
+  ServerSums out;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    const auto op = id_at<OpId>(i);
+    const bool is_update = plan.id(op).starts_with("step0/update/");
+    const bool is_push = plan.id(op).starts_with("step0/push/");
+    const bool is_pull = plan.id(op).starts_with("step0/pull/");
+    out.update_flops += is_update ? plan.compute(op).flops : 0;
+    out.update_bytes += is_update ? static_cast<double>(plan.compute(op).bytes.count) : 0;
+    out.pushed_bytes += is_push ? static_cast<double>(plan.message(op).bytes.count) : 0;
+    out.pulled_bytes += is_pull ? static_cast<double>(plan.message(op).bytes.count) : 0;
+  }
+  return out;
+}
+
+std::int64_t parameters_held(const Example& example, std::string_view device) {
+  const sim::Simulation run = example.simulate();
+  for (std::size_t i = 0; i < example.plan().device_count(); ++i) {
+    if (example.plan().device_name(id_at<DeviceId>(i)) == device) {
+      return run.memory[i].parts[static_cast<std::size_t>(MemoryPart::kParameters)].count;
+    }
+  }
+  return -1;
+}
+
+// SGD: two operations, and gradient, weight read and weight written of four bytes.
+TEST(ParameterServer, TiedWeightsAreOneTensor) {
+  const ServerSums sums =
+      sums_of(compile_example(server_job(ServerSite::kCpu, 1), "gpt2", "dgx1-v100").plan());
+  EXPECT_DOUBLE_EQ(sums.update_flops, 2.0 * kGpt2);
+  EXPECT_DOUBLE_EQ(sums.update_bytes, 12.0 * kGpt2);
+  EXPECT_DOUBLE_EQ(sums.pushed_bytes, 8 * 4.0 * kGpt2);
+  EXPECT_DOUBLE_EQ(sums.pulled_bytes, 8 * 4.0 * kGpt2);
+}
+
+// Two pipelines of four stages: the first and the last stage both push a gradient of the table and
+// pull it; there is one on the servers, updated once.
+TEST(ParameterServer, WeightsTiedOverStagesAreUpdatedOnceFromBothGradients) {
+  for (const std::int64_t servers : {1, 3}) {
+    Job job = server_job(ServerSite::kCpu, servers);
+    job.parallelism.strategy = "1f1b";
+    job.parallelism.pipeline_parallel_degree = 4;
+    job.training.local_batch_size = 4;
+    const Example example = compile_example(job, "gpt2", "dgx1-v100");
+    const ServerSums sums = sums_of(example.plan());
+    EXPECT_DOUBLE_EQ(sums.update_flops, 2.0 * kGpt2) << servers;
+    EXPECT_DOUBLE_EQ(sums.update_bytes, 12.0 * kGpt2) << servers;
+    EXPECT_DOUBLE_EQ(sums.pushed_bytes, 2 * 4.0 * (kGpt2 + kTable)) << servers;
+    EXPECT_DOUBLE_EQ(sums.pulled_bytes, 2 * 4.0 * (kGpt2 + kTable)) << servers;
+    if (servers == 1) {
+      EXPECT_EQ(parameters_held(example, "cpu0"), 4 * kGpt2);
+    }
+  }
+}
+
+// Each of the two pipelines' gradients makes an update of its own.
+TEST(ParameterServer, AsynchronousPipelinesUpdateTiedWeightsOnceEach) {
+  for (const ServerMode mode : {ServerMode::kAsync, ServerMode::kBounded}) {
+    Job job = server_job(ServerSite::kCpu, 2);
+    job.parallelism.strategy = "1f1b";
+    job.parallelism.pipeline_parallel_degree = 4;
+    job.parallelism.tensor_parallel_degree = 1;
+    job.training.local_batch_size = 4;
+    job.server.mode = mode;
+    const Example example = compile_example(job, "gpt2", "dgx1-v100", 3);
+    EXPECT_DOUBLE_EQ(sums_of(example.plan()).update_flops, 2 * 2.0 * kGpt2);
+    EXPECT_GT(example.simulate().trace.makespan, Time{});
+  }
+}
+
 TEST(ParameterServer, OnlyServersHoldOptimizerState) {
   Job job = server_job(ServerSite::kCpu, 1);
   job.training.optimizer = Optimizer::kAdam;
@@ -244,6 +327,52 @@ TEST(ParameterServer, StalenessOfNEqualWorkersIsNMinusOne) {
         server_staleness(example.plan(), example.simulate().trace, example.compiled.warmup_steps);
     EXPECT_NEAR(staleness.mean, static_cast<double>(workers) - 1, 0.01) << workers;
   }
+}
+
+// While a worker that is k times slower makes a step, each of N − 1 others makes k; only the
+// network is shared, and it is free here.
+TEST(ParameterServer, AWorkerKTimesSlowerIsKTimesAsStale) {
+  constexpr std::int64_t kOthers = 7;
+  const Example example = straggling_example(ServerMode::kAsync);
+  for (const std::int64_t factor : {2, 3}) {
+    sim::SimulationOptions options;
+    options.has_communication = false;
+    options.slowdown = {{"gpu5", static_cast<double>(factor)}};
+    const Staleness staleness = server_staleness(example.plan(), example.simulate(options).trace,
+                                                 example.compiled.warmup_steps);
+    EXPECT_NEAR(static_cast<double>(staleness.max), static_cast<double>(factor * kOthers), 1)
+        << factor;
+  }
+}
+
+// At the pull of step t the others' steps up to t − bound − 1 are in, and none begins a step after
+// t + bound before this one's is: at most 2 · bound + 1 updates of each come between.
+TEST(ParameterServer, BoundedStalenessNeverExceedsItsBound) {
+  for (const std::int64_t bound : {0, 1, 3}) {
+    const Example example = straggling_example(ServerMode::kBounded, bound);
+    const Staleness staleness = server_staleness(example.plan(), run_with_straggler(example).trace);
+    EXPECT_FALSE(staleness.histogram.empty());
+    EXPECT_LE(staleness.max, (2 * bound + 1) * 7) << bound;
+  }
+}
+
+// Seven at full speed and one at 1/k make 7 + 1/k steps in the time of one: a step of eight takes
+// 8 / (7 + 1/k) of it, where synchronous workers take k.
+TEST(ParameterServer, AStepOfIndependentWorkersIsWhatTheyMakeTogether) {
+  const Example example = straggling_example(ServerMode::kAsync);
+  sim::SimulationOptions options;
+  options.has_communication = false;
+  const std::int64_t warmup_steps = example.compiled.warmup_steps;
+  const Breakdown equal = breakdown(example.plan(), example.simulate(options).trace, warmup_steps);
+  options.slowdown = {{"gpu5", 3.0}};
+  const Breakdown parts = breakdown(example.plan(), example.simulate(options).trace, warmup_steps);
+  EXPECT_NEAR(to_seconds(parts.step) / to_seconds(equal.step), 8 / (7 + 1.0 / 3), 0.001);
+  const Time sum = parts.compute + parts.recompute + parts.exposed_communication + parts.bubble +
+                   parts.imbalance + parts.input_wait + parts.server_wait + parts.update +
+                   parts.host + parts.idle;
+  EXPECT_EQ(sum, parts.step);
+  // They wait for nobody: but for the server's update between two steps it is all compute.
+  EXPECT_GT(to_seconds(parts.compute) / to_seconds(parts.step), 0.9);
 }
 
 TEST(ParameterServer, SynchronousWorkersHaveNoStaleness) {

@@ -5,12 +5,14 @@
 
 #include "core/strategy/pipedream.h"
 #include "core/trace/breakdown.h"
+#include "core/trace/staleness.h"
 #include "core/trace/steps.h"
 #include "tests/core/strategy/synthetic.h"
 
 namespace twinrun {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kForward = 1'000'000;  // ps of a block
@@ -210,6 +212,23 @@ TEST(PipeDream, StalenessIsTheStagesBehind) {
     EXPECT_EQ(most, pipedream_staleness(kStages, stage));
     EXPECT_EQ(pipedream_versions(kStages, stage), most + 1);
   }
+}
+
+// Of K stages, one has staleness K − 1, one K − 2, … one 0: equally many gradients of each.
+TEST(PipeDream, RunsAreAsStaleAsTheScheduleSays) {
+  constexpr std::int64_t kStages = 4;
+  constexpr std::int64_t kMicro = 8;
+  constexpr std::int64_t kSteps = 3;
+  const Example example = compile_on(pipeline_job("pipedream", kStages, kMicro), equal_blocks(4),
+                                     plain_devices(kStages), kSteps);
+  const Staleness staleness =
+      pipeline_staleness(example.plan(), example.simulate().trace, example.compiled.warmup_steps);
+  const std::int64_t counted = kMicro * (kSteps - 1);
+  EXPECT_THAT(staleness.histogram, ElementsAre(counted, counted, counted, counted));
+  EXPECT_DOUBLE_EQ(staleness.mean, (kStages - 1) / 2.0);
+  const Example flushed =
+      compile_on(pipeline_job("1f1b", kStages, kMicro), equal_blocks(4), plain_devices(kStages), 3);
+  EXPECT_EQ(pipeline_staleness(flushed.plan(), flushed.simulate().trace), Staleness{});
 }
 
 TEST(PipeDream, ReplicasReduceAfterEveryMicroBatch) {

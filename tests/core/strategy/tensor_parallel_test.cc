@@ -9,6 +9,7 @@ namespace twinrun {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // GPT-2: hidden size, heads, tokens, layers, words, micro-batch.
 constexpr std::int64_t kH = 768;
@@ -146,6 +147,18 @@ TEST(TensorParallel, TakesAllDevicesUnlessToldOtherwise) {
   const Example example = compile_example(example_job("megatron", 1), "gpt3-175b", "dgx-a100");
   EXPECT_EQ(example.compiled.layout.tensor, 8);
   EXPECT_EQ(example.compiled.layout.replicas, 1);
+}
+
+TEST(TensorParallel, ModelWithNothingToDivideIsWarnedAbout) {
+  const auto said_of = [](const char* model) {
+    const Job job = example_job("tensor_parallel", 8);
+    Diagnostics diagnostics;
+    compile(job, *catalogue_model(model), example_topology("dgx1-v100"), {}, diagnostics);
+    EXPECT_FALSE(diagnostics.has_errors()) << all_messages(diagnostics);
+    return all_messages(diagnostics);
+  };
+  EXPECT_THAT(said_of("resnet50"), HasSubstr("W0902 /parallelism/tensor_parallel_degree"));
+  EXPECT_THAT(said_of("megatron-1.7b"), Not(HasSubstr("W0902")));
 }
 
 // Dense layers after each other make pairs: columns, then rows.
