@@ -241,18 +241,27 @@ Json result_json(const RunFacts& facts) {
   return json;
 }
 
+// Neighbours that lack the same share a sentence: a cluster has thousands.
 std::vector<std::string> memory_verdicts(const RunFacts& facts) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < facts.memory.size(); ++i) {
+    const std::size_t first = i;
     const sim::MemoryPeak& peak = facts.memory[i];
     const Bytes capacity = capacity_of(facts, i);
     if (capacity.count == 0 || peak.peak <= capacity) {
       continue;
     }
+    while (i + 1 < facts.memory.size() && facts.memory[i + 1].peak == peak.peak &&
+           capacity_of(facts, i + 1) == capacity) {
+      ++i;
+    }
+    const std::string names = i == first ? vertex_name(facts, first)
+                                         : fmt::format("each of {} … {}", vertex_name(facts, first),
+                                                       vertex_name(facts, i));
     const auto largest = std::max_element(peak.parts.begin(), peak.parts.end());
     out.push_back(
-        fmt::format("{} needs {} and has {}: {} too much, at {}; most of it is {} ({})",
-                    vertex_name(facts, i), to_text(peak.peak), to_text(capacity),
+        fmt::format("{} needs {} and has {}: {} too much, at {}; most of it is {} ({})", names,
+                    to_text(peak.peak), to_text(capacity),
                     to_text(Bytes{peak.peak.count - capacity.count}), facts.plan.id(peak.at_op),
                     kMemoryPartNames[static_cast<std::size_t>(largest - peak.parts.begin())],
                     to_text(*largest)));
