@@ -82,7 +82,7 @@ std::optional<JobFigures> job_figures(const Job& job,
       figures.step_s > 0 ? static_cast<double>(figures.global_batch) / figures.step_s : 0;
   figures.t1_s = busiest_compute_s(index, compiled->steps);
   set_memory(compiled->plan, topology, run.memory, figures);
-  if (workers_are_independent(compiled->plan)) {
+  if (index.has_independent_workers) {
     figures.staleness_mean =
         server_staleness(compiled->plan, run.trace, compiled->warmup_steps).mean;
   }

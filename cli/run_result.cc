@@ -122,10 +122,9 @@ Json path_json(const RunFacts& facts, const CriticalPath& path) {
 // Of asynchronous workers and of PipeDream: how old the weights were that gradients were computed
 // with. No key where they were not.
 void add_staleness(Json& json, const RunFacts& facts) {
-  Staleness staleness = server_staleness(facts.plan, facts.trace, facts.warmup_steps);
-  if (staleness.histogram.empty()) {
-    staleness = pipeline_staleness(facts.plan, facts.trace, facts.warmup_steps);
-  }
+  const Staleness staleness = facts.index.has_independent_workers
+                                  ? server_staleness(facts.plan, facts.trace, facts.warmup_steps)
+                                  : pipeline_staleness(facts.plan, facts.trace, facts.warmup_steps);
   if (!staleness.histogram.empty()) {
     json["staleness"] = {
         {"mean", staleness.mean}, {"max", staleness.max}, {"histogram", staleness.histogram}};
@@ -151,7 +150,7 @@ void add_step(Json& json, const RunFacts& facts, const std::vector<Time>& steps)
   for (const Time step : steps) {
     json["step_s_each"].push_back(to_seconds(step));
   }
-  if (!workers_are_independent(facts.plan)) {
+  if (!facts.index.has_independent_workers) {
     return;
   }
   const WorkerPace pace = worker_pace(facts.plan, facts.trace, facts.warmup_steps);

@@ -14,25 +14,8 @@ std::size_t bytes_of(const std::vector<T>& column) {
 
 }  // namespace
 
-std::string_view Plan::id(OpId op) const {
-  const std::size_t at = index_of(op);
-  const std::uint32_t begin = at == 0 ? 0 : columns_.id_end[at - 1];
-  return {columns_.ids.data() + begin, columns_.id_end[at] - begin};
-}
-
 std::int16_t Plan::priority(OpId op) const {
   return columns_.priority.empty() ? std::int16_t{0} : columns_.priority[index_of(op)];
-}
-
-std::optional<Time> Plan::duration(OpId op) const {
-  if (columns_.duration_ps.empty() || columns_.duration_ps[index_of(op)] < 0) {
-    return std::nullopt;
-  }
-  return Time{columns_.duration_ps[index_of(op)]};
-}
-
-std::span<const MemoryEffect> Plan::memory_effects(OpId op) const {
-  return memory_effects_.rows() == 0 ? std::span<const MemoryEffect>() : memory_effects_[op];
 }
 
 std::optional<OpId> Plan::find(std::string_view id) const {
@@ -44,28 +27,7 @@ std::optional<OpId> Plan::find(std::string_view id) const {
   return std::nullopt;
 }
 
-std::uint32_t Plan::attribute(OpId op, OpKind wanted) const {
-  TWINRUN_DCHECK(kind(op) == wanted);
-  static_cast<void>(wanted);
-  return columns_.attribute[index_of(op)];
-}
-
-const ComputeOp& Plan::compute(OpId op) const {
-  return columns_.compute[attribute(op, OpKind::kCompute)];
-}
-
 const CopyOp& Plan::copy(OpId op) const { return columns_.copy[attribute(op, OpKind::kCopy)]; }
-
-const MessageOp& Plan::message(OpId op) const {
-  TWINRUN_DCHECK(kind(op) == OpKind::kSend || kind(op) == OpKind::kRecv);
-  return columns_.message[columns_.attribute[index_of(op)]];
-}
-
-const CollectiveOp& Plan::collective(OpId op) const {
-  return columns_.collective[attribute(op, OpKind::kCollective)];
-}
-
-const CollectiveShape& Plan::shape(OpId op) const { return columns_.shapes[collective(op).shape]; }
 
 std::string_view Plan::algorithm_name(const CollectiveShape& shape) const {
   return columns_.words[shape.algorithm];

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/base/csr.h"
 #include "core/base/ids.h"
 #include "core/base/string_table.h"
@@ -136,5 +137,47 @@ class Plan {
   Csr<InstanceId, OpId> instances_;
   Csr<OpId, MemoryEffect> memory_effects_;  // no rows when no op has any
 };
+
+// What runners and analyses ask of every op, millions of times: here, so that it costs no call.
+
+inline std::string_view Plan::id(OpId op) const {
+  const std::size_t at = index_of(op);
+  const std::uint32_t begin = at == 0 ? 0 : columns_.id_end[at - 1];
+  return {columns_.ids.data() + begin, columns_.id_end[at] - begin};
+}
+
+inline std::optional<Time> Plan::duration(OpId op) const {
+  if (columns_.duration_ps.empty() || columns_.duration_ps[index_of(op)] < 0) {
+    return std::nullopt;
+  }
+  return Time{columns_.duration_ps[index_of(op)]};
+}
+
+inline std::span<const MemoryEffect> Plan::memory_effects(OpId op) const {
+  return memory_effects_.rows() == 0 ? std::span<const MemoryEffect>() : memory_effects_[op];
+}
+
+inline std::uint32_t Plan::attribute(OpId op, OpKind wanted) const {
+  TWINRUN_DCHECK(kind(op) == wanted);
+  static_cast<void>(wanted);
+  return columns_.attribute[index_of(op)];
+}
+
+inline const ComputeOp& Plan::compute(OpId op) const {
+  return columns_.compute[attribute(op, OpKind::kCompute)];
+}
+
+inline const MessageOp& Plan::message(OpId op) const {
+  TWINRUN_DCHECK(kind(op) == OpKind::kSend || kind(op) == OpKind::kRecv);
+  return columns_.message[columns_.attribute[index_of(op)]];
+}
+
+inline const CollectiveOp& Plan::collective(OpId op) const {
+  return columns_.collective[attribute(op, OpKind::kCollective)];
+}
+
+inline const CollectiveShape& Plan::shape(OpId op) const {
+  return columns_.shapes[collective(op).shape];
+}
 
 }  // namespace twinrun

@@ -1,6 +1,6 @@
 #include "core/plan/run_graph.h"
 
-#include <algorithm>
+#include <limits>
 
 namespace twinrun {
 
@@ -13,23 +13,9 @@ RunGraph::RunGraph(const Plan& plan) : plan_(&plan), next_(plan.size(), no_id<Op
   }
 }
 
-OpId RunGraph::node(OpId op) const {
-  switch (plan_->kind(op)) {
-    case OpKind::kCollective:
-      return plan_->instance_ops(plan_->collective(op).instance).front();
-    case OpKind::kSend:
-    case OpKind::kRecv:
-      return std::min(op, plan_->message(op).partner);  // no_id is the largest
-    case OpKind::kCompute:
-    case OpKind::kCopy:
-    case OpKind::kHost:
-    case OpKind::kMarker:
-      break;
-  }
-  return op;
-}
-
 namespace {
+
+constexpr std::uint32_t kReached = std::numeric_limits<std::uint32_t>::max();
 
 // For how many dependencies and places in a stream each node waits.
 std::vector<std::uint32_t> count_waits(const RunGraph& graph) {
@@ -46,6 +32,33 @@ std::vector<std::uint32_t> count_waits(const RunGraph& graph) {
 }
 
 }  // namespace
+
+bool runs_to_its_end(const RunGraph& graph) {
+  const Plan& plan = graph.plan();
+  std::vector<std::uint32_t> waits_for = count_waits(graph);
+  std::size_t reached = 0;
+  // Depth first: what an op releases lies near it, the next op of its level anywhere.
+  std::vector<OpId> ready;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    if (waits_for[i] != 0 || graph.node(id_at<OpId>(i)) != id_at<OpId>(i)) {
+      continue;
+    }
+    ready.push_back(id_at<OpId>(i));
+    while (!ready.empty()) {
+      const OpId node = ready.back();
+      ready.pop_back();
+      waits_for[index_of(node)] = kReached;
+      graph.for_each_op(node, [&](OpId) { ++reached; });
+      graph.for_each_edge(node, [&](OpId /*from*/, OpId to) {
+        const OpId waiting = graph.node(to);
+        if (--waits_for[index_of(waiting)] == 0) {
+          ready.push_back(waiting);
+        }
+      });
+    }
+  }
+  return reached == plan.size();
+}
 
 RunOrder run_order(const RunGraph& graph) {
   const Plan& plan = graph.plan();

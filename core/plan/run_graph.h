@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -75,5 +76,23 @@ struct RunOrder {
 };
 
 RunOrder run_order(const RunGraph& graph);
+// Whether the order has all ops; quicker where nobody asks for it.
+bool runs_to_its_end(const RunGraph& graph);
+
+inline OpId RunGraph::node(OpId op) const {
+  switch (plan_->kind(op)) {
+    case OpKind::kCollective:
+      return plan_->instance_ops(plan_->collective(op).instance).front();
+    case OpKind::kSend:
+    case OpKind::kRecv:
+      return std::min(op, plan_->message(op).partner);  // no_id is the largest
+    case OpKind::kCompute:
+    case OpKind::kCopy:
+    case OpKind::kHost:
+    case OpKind::kMarker:
+      break;
+  }
+  return op;
+}
 
 }  // namespace twinrun

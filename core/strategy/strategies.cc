@@ -166,10 +166,6 @@ std::int64_t usual_steps(const Job& job, const Layout& layout) {
   return layout.ranks() * static_cast<std::size_t>(layout.micro_batches) > 512 ? 1 : 3;
 }
 
-// A schedule that blocks itself would be our mistake, and is told before anything runs. The rest of
-// validate() takes longer than some simulations, and tests hold it for every strategy.
-bool runs_to_its_end(const Plan& plan) { return run_order(RunGraph(plan)).op_count == plan.size(); }
-
 }  // namespace
 
 std::span<const Strategy> all_strategies() { return kStrategies; }
@@ -214,7 +210,9 @@ std::optional<CompiledJob> compile(const Job& job,
     return std::nullopt;
   }
   Plan plan = std::move(steps.plan()).finish();
-  if (!runs_to_its_end(plan)) {
+  // A schedule that blocks itself would be our mistake, and is told before anything runs. The rest
+  // of validate() takes longer than some simulations, and tests hold it for every strategy.
+  if (!runs_to_its_end(RunGraph(plan))) {
     validate(plan, {.file = "the plan of " + job.name}, diagnostics);
     return std::nullopt;
   }

@@ -264,7 +264,7 @@ std::vector<DeviceId> training_devices(const Plan& plan) {
 }
 
 Breakdown breakdown(const TraceIndex& index, std::int64_t warmup_steps) {
-  if (workers_are_independent(index.plan)) {
+  if (index.has_independent_workers) {
     return breakdown_of_workers(index, worker_pace(index.plan, index.trace, warmup_steps));
   }
   const Time begin = index.steps.before(warmup_steps);

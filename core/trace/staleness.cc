@@ -67,8 +67,11 @@ Time answered(const Plan& plan, const Trace& trace, OpId pull) {
 }
 
 // Tells most ops of a large plan apart at once: the first word after "step3/".
+std::string_view after_step(std::string_view id) {
+  return id.substr(std::min(id.size(), id.find('/') + 1));
+}
 bool may_be_server_event(std::string_view id) {
-  const std::string_view rest = id.substr(std::min(id.size(), id.find('/') + 1));
+  const std::string_view rest = after_step(id);
   return rest.starts_with("pull/") || rest.starts_with("update/");
 }
 
@@ -167,7 +170,8 @@ bool has_stage_with_two_updates(const Plan& plan) {
   std::set<std::string_view> seen;
   for (std::size_t i = 0; i < plan.size(); ++i) {
     const std::string_view id = plan.id(id_at<OpId>(i));
-    if (is_stage_update(name_within_step(id)) && !seen.insert(id.substr(id.rfind('@'))).second) {
+    if (after_step(id).starts_with("update") && is_stage_update(name_within_step(id)) &&
+        !seen.insert(id.substr(id.rfind('@'))).second) {
       return true;
     }
   }

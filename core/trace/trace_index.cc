@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/trace/staleness.h"
+
 namespace twinrun {
 namespace {
 
@@ -65,6 +67,7 @@ TraceIndex::TraceIndex(const Plan& plan_of_run, const Trace& trace_of_run)
     : plan(plan_of_run),
       trace(trace_of_run),
       steps(plan_of_run, trace_of_run),
+      has_independent_workers(workers_are_independent(plan_of_run)),
       ops_by_start(order_by_start(plan_of_run, trace_of_run)) {}
 
 }  // namespace twinrun

@@ -18,6 +18,7 @@ struct TraceIndex {
   const Plan& plan;
   const Trace& trace;
   StepEnds steps;
+  bool has_independent_workers;  // staleness.h
   // Of each device, in the order in which they began; of equal starts in the order of the plan.
   Csr<DeviceId, OpId> ops_by_start;
 };

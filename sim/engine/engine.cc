@@ -187,9 +187,12 @@ void Engine::become_ready(OpId op) {
     case OpKind::kCopy:
       return start_copy(op);
     case OpKind::kHost:
-    case OpKind::kMarker:
+    case OpKind::kMarker: {
       start_op(op);
-      return finish_after(op, with_noise(options_.noise, op, plan_.duration(op).value_or(Time{})));
+      const bool is_free = options_.compute_scale == 0;  // communication alone: no host either
+      const Time given = is_free ? Time{} : plan_.duration(op).value_or(Time{});
+      return finish_after(op, with_noise(options_.noise, op, given));
+    }
   }
 }
 

@@ -196,6 +196,13 @@ TEST_F(TwoHosts, StreamsAreFifoAndDependenciesHold) {
             (OpTimes{microseconds(7), microseconds(7), microseconds(8)}));
 }
 
+TEST_F(TwoHosts, CommunicationAloneWaitsForNeitherComputeNorHost) {
+  const OpId read = builder_.add_host("read", builder_.stream(a_, "host"), microseconds(5));
+  const OpId compute = work("compute", builder_.stream(a_, "compute"), microseconds(3));
+  builder_.depend(compute, read);
+  EXPECT_EQ(run({.compute_scale = 0}).trace.makespan, Time{});
+}
+
 // Two at once go half as fast: the short one needs 2 · 2 us, the long one the rest alone.
 TEST_F(TwoHosts, KernelsOfTwoStreamsShareTheDevice) {
   const OpId brief = work("brief", builder_.stream(a_, "one"), microseconds(2));
