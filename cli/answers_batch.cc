@@ -85,7 +85,7 @@ std::string add_stage(Job& job) {
   parallelism.pipeline_parallel_degree = stages;
   parallelism.data_parallel_replicate_degree.reset();
   parallelism.balance.clear();
-  const std::string typed = fmt::format("parallelism.pipeline_parallel_degree={}", stages);
+  std::string typed = fmt::format("parallelism.pipeline_parallel_degree={}", stages);
   if (strategy != nullptr && strategy->traits.has_stages) {
     return typed;
   }

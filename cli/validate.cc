@@ -339,6 +339,7 @@ void put_left_out(Context& context,
     return;
   }
   std::vector<const CaseFile*> cases;
+  cases.reserve(files.size());
   for (const ReadFile& file : files) {
     cases.push_back(&file.cases);
   }

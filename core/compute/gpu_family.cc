@@ -76,8 +76,7 @@ double memory_share(GpuFamily family) {
   switch (family) {
     case GpuFamily::kKepler:
       return 0.75;  // K80 with ECC, copy and triad of BabelStream (UoB-HPC, results/v1.0)
-    case GpuFamily::kMaxwell:
-      return 0.79;  // GTX Titan X, the same
+    case GpuFamily::kMaxwell:  // GTX Titan X, the same
     case GpuFamily::kConsumer:
       return 0.79;  // Titan Xp, BabelStream results/v3.3
     case GpuFamily::kPascal:

@@ -1,7 +1,5 @@
 #include "core/plan/run_graph.h"
 
-#include <limits>
-
 namespace twinrun {
 
 RunGraph::RunGraph(const Plan& plan) : plan_(&plan), next_(plan.size(), no_id<OpId>()) {
@@ -14,8 +12,6 @@ RunGraph::RunGraph(const Plan& plan) : plan_(&plan), next_(plan.size(), no_id<Op
 }
 
 namespace {
-
-constexpr std::uint32_t kReached = std::numeric_limits<std::uint32_t>::max();
 
 // For how many dependencies and places in a stream each node waits.
 std::vector<std::uint32_t> count_waits(const RunGraph& graph) {
@@ -31,46 +27,46 @@ std::vector<std::uint32_t> count_waits(const RunGraph& graph) {
   return waits_for;
 }
 
+std::vector<OpId> nodes_without_waits(const RunGraph& graph,
+                                      const std::vector<std::uint32_t>& waits_for) {
+  std::vector<OpId> nodes;
+  for (std::size_t i = 0; i < waits_for.size(); ++i) {
+    if (waits_for[i] == 0 && graph.node(id_at<OpId>(i)) == id_at<OpId>(i)) {
+      nodes.push_back(id_at<OpId>(i));
+    }
+  }
+  return nodes;
+}
+
 }  // namespace
 
 bool runs_to_its_end(const RunGraph& graph) {
-  const Plan& plan = graph.plan();
   std::vector<std::uint32_t> waits_for = count_waits(graph);
+  std::vector<OpId> ready = nodes_without_waits(graph, waits_for);
   std::size_t reached = 0;
+  const auto release = [&](OpId /*from*/, OpId to) {
+    const OpId waiting = graph.node(to);
+    if (--waits_for[index_of(waiting)] == 0) {
+      ready.push_back(waiting);
+    }
+  };
   // Depth first: what an op releases lies near it, the next op of its level anywhere.
-  std::vector<OpId> ready;
-  for (std::size_t i = 0; i < plan.size(); ++i) {
-    if (waits_for[i] != 0 || graph.node(id_at<OpId>(i)) != id_at<OpId>(i)) {
-      continue;
-    }
-    ready.push_back(id_at<OpId>(i));
-    while (!ready.empty()) {
-      const OpId node = ready.back();
-      ready.pop_back();
-      waits_for[index_of(node)] = kReached;
-      graph.for_each_op(node, [&](OpId) { ++reached; });
-      graph.for_each_edge(node, [&](OpId /*from*/, OpId to) {
-        const OpId waiting = graph.node(to);
-        if (--waits_for[index_of(waiting)] == 0) {
-          ready.push_back(waiting);
-        }
-      });
-    }
+  while (!ready.empty()) {
+    const OpId node = ready.back();
+    ready.pop_back();
+    graph.for_each_op(node, [&](OpId) { ++reached; });
+    graph.for_each_edge(node, release);
   }
-  return reached == plan.size();
+  return reached == graph.plan().size();
 }
 
 RunOrder run_order(const RunGraph& graph) {
   const Plan& plan = graph.plan();
   std::vector<std::uint32_t> waits_for = count_waits(graph);
   RunOrder order;
+  order.nodes = nodes_without_waits(graph, waits_for);
   order.nodes.reserve(plan.size());
   order.level_begin.push_back(0);
-  for (std::size_t i = 0; i < plan.size(); ++i) {
-    if (waits_for[i] == 0 && graph.node(id_at<OpId>(i)) == id_at<OpId>(i)) {
-      order.nodes.push_back(id_at<OpId>(i));
-    }
-  }
   const auto release = [&](OpId /*from*/, OpId to) {
     const OpId waiting = graph.node(to);
     if (--waits_for[index_of(waiting)] == 0) {
