@@ -55,6 +55,7 @@ void ShardedState::begin_step(const RankStep& at) {
   if (at.rank != rank_) {
     rank_ = at.rank;
     new_weights_.clear();
+    update_ = no_id<OpId>();
     gathered_.clear();
     left_.clear();
     gathers_ = 0;
@@ -106,6 +107,9 @@ void ShardedState::gather(const RankStep& at, std::size_t block, Pass pass) {
   if (!left_.empty()) {
     const std::size_t behind = steps_.job().parallelism.overlap && left_.size() > 1 ? 2 : 1;
     steps_.plan().depend(op, left_[left_.size() - behind]);
+  }
+  if (const OpId update = std::exchange(update_, no_id<OpId>()); update != no_id<OpId>()) {
+    steps_.plan().depend(op, update);  // the gathers behind it wait in the same stream
   }
   steps_.plan().add_memory_effect(op, {MemoryPart::kBuffers, bytes, MemoryWhen::kStart});
   gathered_.emplace(block, op);
@@ -171,6 +175,7 @@ std::vector<OpId> ShardedState::reduced(const RankStep&) { return std::exchange(
 
 void ShardedState::updated(const RankStep& at, OpId update) {
   left_.push_back(update);
+  update_ = update;
   if (shards_weights()) {
     return;
   }

@@ -50,6 +50,7 @@ class ShardedState : public GradientSync {
   std::map<std::size_t, std::size_t> unready_;  // by block: layers whose gradients are missing
   std::vector<OpId> left_;                      // last ops of the blocks left behind, in order
   std::vector<OpId> reductions_;
+  OpId update_ = no_id<OpId>();    // that the next gather waits for
   std::vector<OpId> new_weights_;  // gathers after the last update, that the next step waits for
   std::int64_t gathers_ = 0;       // of this rank, for names
 };
