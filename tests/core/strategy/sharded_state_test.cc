@@ -65,6 +65,23 @@ TEST(ShardedState, TrafficIsTwoOrThreeTimesTheWeights) {
                                                     {CollectiveKind::kAllGather, 4 * kGpt2}}));
 }
 
+// Else the weights of the step before are handed out.
+TEST(ShardedState, WeightsAreGatheredAfterTheirUpdate) {
+  const Example example = compile_example(zero_job(3), "gpt2", "dgx-a100", 2);
+  const Plan& plan = example.plan();
+  const Trace trace = example.simulate().trace;
+  const Time updated = trace.ops[index_of(*plan.find("step0/update@rank0"))].end;
+  std::size_t gathers = 0;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    const std::string_view id = plan.id(id_at<OpId>(i));
+    if (id.starts_with("step1/all_gather/") && id.ends_with("@rank0")) {
+      EXPECT_GE(trace.ops[i].start, updated) << id;
+      ++gathers;
+    }
+  }
+  EXPECT_GT(gathers, 0U);
+}
+
 TEST(ShardedState, HybridShardsInTheMachineAndReducesBetween) {
   Job job = zero_job(3);
   job.parallelism.data_parallel_shard_degree = 8;
