@@ -114,9 +114,9 @@ ConvHardware conv_hardware_of(const DeviceSpec& device, Dtype dtype) {
 }
 
 EfficiencyTable efficiency_table(std::string_view without) {
-  const bool is_fitted =
-      std::find(kFittedTables.begin(), kFittedTables.end(), without) != kFittedTables.end();
-  return {kGemmRows, kConvRows, is_fitted ? without : std::string_view()};
+  // Our own text of the name: the caller's may be gone when the table is asked.
+  const auto* const known = std::find(kFittedTables.begin(), kFittedTables.end(), without);
+  return {kGemmRows, kConvRows, known != kFittedTables.end() ? *known : std::string_view()};
 }
 
 std::span<const std::string_view> fitted_tables() { return kFittedTables; }
