@@ -50,6 +50,8 @@ Run add_plan_compile(CLI::App& app) {
   app.add_option("-o,--output", arguments->out, "where to write the plan; - for standard output")
       ->required()
       ->type_name("FILE");
+  app.add_flag("--for-execution", arguments->run.for_execution,
+               "say of each op which tensors it works on, where all layers have a real kernel");
   app.add_flag("--force", arguments->force, "replace an existing file");
   return [arguments](Context& context) { return compile_plan(context, *arguments); };
 }

@@ -13,6 +13,7 @@
 #include "core/io/json_document.h"
 #include "core/io/json_tokens.h"
 #include "core/io/op_reader.h"
+#include "core/io/payload_json.h"
 #include "core/plan/plan_builder.h"
 #include "core/plan/validate.h"
 
@@ -20,8 +21,9 @@ namespace twinrun {
 namespace {
 
 constexpr std::string_view kSchema = "twinrun/plan/1";
-constexpr std::array<std::string_view, 9> kTopKeys = {
-    "schema", "name", "topology", "devices", "groups", "ops", "comment", "source", "$schema"};
+constexpr std::array<std::string_view, 10> kTopKeys = {"schema", "name",     "topology", "devices",
+                                                       "groups", "workload", "ops",      "comment",
+                                                       "source", "$schema"};
 
 std::string_view found_text(JsonToken token) {
   switch (token) {
@@ -166,6 +168,9 @@ void PlanLoader::read_member(const std::string& key, std::int64_t key_offset) {
     read_devices(token);
   } else if (key == "groups") {
     read_groups(token);
+  } else if (key == "workload") {
+    document_.fill(tokens_, token, "/workload", diagnostics_);
+    builder_.set_workload(read_workload(document_.root(), diagnostics_));
   } else {
     read_ops(token);
   }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/did_you_mean.h"
+#include "core/io/payload_json.h"
 
 namespace twinrun {
 namespace {
@@ -32,11 +33,12 @@ enum Key : std::size_t {
   kRoot,
   kAlgorithm,
   kMatch,
+  kPayload,
 };
-constexpr std::array<std::string_view, 20> kKeys = {
+constexpr std::array<std::string_view, 21> kKeys = {
     "id",     "kind",       "device", "stream", "after",     "duration", "priority",
     "memory", "flops",      "bytes",  "dtype",  "kernel",    "to",       "peer",
-    "tag",    "collective", "group",  "root",   "algorithm", "match"};
+    "tag",    "collective", "group",  "root",   "algorithm", "match",    "payload"};
 
 constexpr std::uint32_t bits(std::initializer_list<Key> keys) {
   std::uint32_t mask = 0;
@@ -46,7 +48,7 @@ constexpr std::uint32_t bits(std::initializer_list<Key> keys) {
   return mask;
 }
 constexpr std::uint32_t kCommon =
-    bits({kId, kKind, kDevice, kStream, kAfter, kDuration, kPriority, kMemory});
+    bits({kId, kKind, kDevice, kStream, kAfter, kDuration, kPriority, kMemory, kPayload});
 // By OpKind: the keys it may have, and how complaints call it.
 constexpr std::array<std::uint32_t, 7> kAllowed = {
     kCommon | bits({kFlops, kBytes, kDtype, kKernel}),
@@ -256,6 +258,10 @@ void OpReader::read_common(OpId op) {
     for (JsonValue effect = memory.first(); effect; effect = effect.next()) {
       read_memory_effect(op, effect);
     }
+  }
+  if (const JsonValue payload = fields_.find(kPayload)) {
+    const auto device_named = [&](std::string_view name) { return device(name, payload.place()); };
+    builder_.set_payload(op, read_payload(payload, device_named, diagnostics_));
   }
   read_after(op);
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/io/json_document.h"
+#include "core/io/payload_json.h"
 
 namespace twinrun {
 namespace {
@@ -117,6 +118,9 @@ void PlanWriter::write_head() {
   out_ += "  \"devices\": ";
   write_devices(devices);
   out_ += ",\n";
+  if (plan_.workload().is_trained()) {
+    out_ += fmt::format("  \"workload\": {},\n", workload_to_json(plan_.workload()));
+  }
   if (plan_.group_count() == 0) {
     return;
   }
@@ -168,6 +172,10 @@ void PlanWriter::write_op(OpId op) {
   }
   if (plan_.priority(op) != 0) {
     whole_member("priority", plan_.priority(op));
+  }
+  if (const Payload* const payload = plan_.payload(op)) {
+    key("payload");
+    out_ += payload_to_json(plan_, *payload);
   }
   write_memory(op);
   write_after(op);

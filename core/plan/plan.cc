@@ -38,6 +38,12 @@ const Kernel* Plan::kernel(OpId op) const {
   return kernel == no_id<KernelId>() ? nullptr : &columns_.kernels[index_of(kernel)];
 }
 
+const Payload* Plan::payload(OpId op) const {
+  const PayloadId payload =
+      columns_.payload.empty() ? no_id<PayloadId>() : columns_.payload[index_of(op)];
+  return payload == no_id<PayloadId>() ? nullptr : &columns_.payloads[index_of(payload)];
+}
+
 std::string_view Plan::device_name(DeviceId device) const {
   return columns_.devices[index_of(device)];
 }
@@ -71,10 +77,10 @@ PlanMemory Plan::memory_use() const {
   use.edge_bytes = 2 * edge_count() * sizeof(OpId);
   use.op_bytes = bytes_of(c.kind) + bytes_of(c.stream) + bytes_of(c.attribute) +
                  bytes_of(c.id_end) + bytes_of(c.duration_ps) + bytes_of(c.priority) +
-                 bytes_of(c.compute) + bytes_of(c.copy) + bytes_of(c.message) +
-                 bytes_of(c.collective) + bytes_of(c.given_match) + stream_order_.bytes() +
-                 instances_.bytes() + memory_effects_.bytes() + predecessors_.bytes() +
-                 successors_.bytes() - use.edge_bytes;
+                 bytes_of(c.payload) + bytes_of(c.compute) + bytes_of(c.copy) +
+                 bytes_of(c.message) + bytes_of(c.collective) + bytes_of(c.given_match) +
+                 stream_order_.bytes() + instances_.bytes() + memory_effects_.bytes() +
+                 predecessors_.bytes() + successors_.bytes() - use.edge_bytes;
   const auto per = [](std::size_t bytes, std::size_t count) {
     return count == 0 ? 0.0 : static_cast<double>(bytes) / static_cast<double>(count);
   };

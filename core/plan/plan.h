@@ -15,6 +15,8 @@
 #include "core/base/string_table.h"
 #include "core/base/units.h"
 #include "core/plan/op.h"
+#include "core/plan/payload.h"
+#include "core/plan/workload.h"
 
 namespace twinrun {
 
@@ -70,6 +72,10 @@ class Plan {
   [[nodiscard]] std::string_view algorithm_name(const CollectiveShape& shape) const;
   [[nodiscard]] const Kernel* kernel(OpId op) const;  // null when the op names none
 
+  // What can be run for real: the training, and what each op does in it; null when it does not say.
+  [[nodiscard]] const Workload& workload() const { return columns_.workload; }
+  [[nodiscard]] const Payload* payload(OpId op) const;
+
   [[nodiscard]] std::size_t device_count() const { return columns_.devices.size(); }
   [[nodiscard]] std::string_view device_name(DeviceId device) const;
 
@@ -113,6 +119,8 @@ class Plan {
     std::vector<StreamKey> stream_keys;
     std::vector<Kernel> kernels;
     std::vector<CollectiveShape> shapes;
+    std::vector<Payload> payloads;  // distinct ones
+    Workload workload;
 
     std::vector<OpKind> kind;
     std::vector<StreamId> stream;
@@ -121,6 +129,7 @@ class Plan {
     std::string ids;
     std::vector<std::int64_t> duration_ps;  // -1: not given; empty when no op has one
     std::vector<std::int16_t> priority;     // empty when no op has one
+    std::vector<PayloadId> payload;         // empty when no op has one
 
     std::vector<ComputeOp> compute;  // distinct ones: layers repeat in every step and on every rank
     std::vector<CopyOp> copy;

@@ -35,6 +35,20 @@ std::uint64_t hash_of_shape(const CollectiveShape& shape) {
   return hash_pair(hash, shape.algorithm);
 }
 
+std::uint64_t hash_of_payload(const Payload& payload) {
+  const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
+  std::uint64_t hash = number(payload.verb) | number(payload.source) << 8 |
+                       number(payload.target) << 16 | number(payload.accumulates) << 24 |
+                       number(payload.layer) << 32;
+  hash = hash_pair(hash_pair(hash, payload.tensor_rank), index_of(payload.sender));
+  hash = hash_pair(hash_pair(hash, payload.share), payload.shares);
+  hash = hash_pair(hash_pair(hash, number(payload.samples.begin)), number(payload.samples.end));
+  for (const CountRange& range : payload.elements) {
+    hash = hash_pair(hash_pair(hash, number(range.begin)), number(range.end));
+  }
+  return hash;
+}
+
 // Gives back what is in the plan by now, rather than hold it twice.
 template <class Column>
 void drop(Column& column) {
@@ -253,6 +267,19 @@ void PlanBuilder::add_memory_effect(OpId op, MemoryEffect effect) {
   effects_.push_back(effect);
 }
 
+void PlanBuilder::set_payload(OpId op, const Payload& payload) {
+  TWINRUN_CHECK(index_of(op) < size());
+  const auto next = static_cast<std::uint32_t>(columns_.payloads.size());
+  const auto [index, is_new] = known_payloads_.find_or_insert(
+      hash_of_payload(payload), next,
+      [&](std::uint32_t at) { return columns_.payloads[at] == payload; });
+  if (is_new) {
+    columns_.payloads.push_back(payload);
+  }
+  columns_.payload.resize(size(), no_id<PayloadId>());
+  columns_.payload[index_of(op)] = id_at<PayloadId>(index);
+}
+
 std::string_view PlanBuilder::id(OpId op) const {
   const std::size_t at = index_of(op);
   const std::uint32_t begin = at == 0 ? 0 : columns_.id_end[at - 1];
@@ -421,7 +448,7 @@ void PlanBuilder::shrink() {
     (fit_one(columns), ...);
   };
   Plan::Columns& c = columns_;
-  fit(c.kind, c.stream, c.attribute, c.id_end, c.ids, c.duration_ps, c.priority);
+  fit(c.kind, c.stream, c.attribute, c.id_end, c.ids, c.duration_ps, c.priority, c.payload);
   fit(c.compute, c.copy, c.message, c.collective, c.given_match);
 }
 
@@ -432,6 +459,9 @@ Plan PlanBuilder::finish() && {
   }
   if (!columns_.priority.empty()) {
     columns_.priority.resize(size(), 0);
+  }
+  if (!columns_.payload.empty()) {
+    columns_.payload.resize(size(), no_id<PayloadId>());
   }
   drop_unresolved();
   plan.predecessors_ = Csr<OpId, OpId>::from_pairs(size(), edge_op_, edge_on_);

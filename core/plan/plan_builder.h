@@ -98,6 +98,8 @@ class PlanBuilder {
   void set_duration(OpId op, Time duration);
   void set_priority(OpId op, std::int16_t priority);
   void add_memory_effect(OpId op, MemoryEffect effect);
+  void set_workload(Workload workload) { columns_.workload = std::move(workload); }
+  void set_payload(OpId op, const Payload& payload);
 
   [[nodiscard]] std::size_t size() const { return columns_.kind.size(); }
   [[nodiscard]] std::string_view id(OpId op) const;  // valid until the next add
@@ -123,6 +125,7 @@ class PlanBuilder {
   HashIndex known_kernels_;
   HashIndex known_compute_;
   HashIndex known_shapes_;
+  HashIndex known_payloads_;
   std::vector<OpId> edge_op_;
   std::vector<OpId> edge_on_;
   std::vector<OpId> effect_op_;

@@ -21,6 +21,7 @@ void BatchFeed::begin_step(const RankStep& at) {
   const VertexId host = steps_.host_of(layout.devices[at.rank]);
   const bool is_fed = at.stage == 0 && !steps_.job().input.given && host != no_id<VertexId>() &&
                       host != layout.devices[at.rank];
+  steps_.set_input_store(is_fed ? Store::kBatches : Store::kSamples);
   if (!is_fed) {
     return;
   }
@@ -36,6 +37,10 @@ void BatchFeed::begin_step(const RankStep& at) {
   }
   arrived_ = {steps_.plan().add_recv(steps_.id(at, "input/split"), steps_.stream(at.rank, "input"),
                                      {from, bytes, kFeedTag})};
+  const std::int64_t first = at.replica * layout.local_batch;
+  const CountRange samples{first, first + layout.local_batch};
+  steps_.set_payload(sent, Payloads::rows(Store::kSamples, 0, samples));
+  steps_.set_payload(arrived_.front(), Payloads::rows(Store::kBatches, 0, samples));
 }
 
 std::vector<OpId> BatchFeed::before_block(const RankStep& at, std::size_t block, Pass pass) {

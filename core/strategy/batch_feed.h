@@ -27,6 +27,7 @@ class BatchFeed : public GradientSync {
   std::vector<OpId> reduced(const RankStep& at) override { return inner_.reduced(at); }
   [[nodiscard]] bool updates_on_ranks() const override { return inner_.updates_on_ranks(); }
   [[nodiscard]] std::int64_t update_shards() const override { return inner_.update_shards(); }
+  [[nodiscard]] Store gradient_store() const override { return inner_.gradient_store(); }
   void updated(const RankStep& at, OpId update) override { inner_.updated(at, update); }
   void finish() override { inner_.finish(); }
 

@@ -49,6 +49,7 @@ BucketedAllReduce::Buckets BucketedAllReduce::make_buckets(const RankStep& at, b
   Buckets out;
   out.elements = ddp_buckets(tensors, limits_of(steps_.job(), single));
   out.layers_in.resize(out.elements.size());
+  out.ranges.resize(out.elements.size());
   std::size_t bucket = 0;
   std::int64_t filled = 0;
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
@@ -59,8 +60,13 @@ BucketedAllReduce::Buckets BucketedAllReduce::make_buckets(const RankStep& at, b
         in.push_back(bucket);
         ++out.layers_in[bucket];
       }
+      if (steps_.payloads().wanted()) {
+        const auto number = static_cast<std::size_t>(of_layer.rend() - tensor) - 1;
+        out.ranges[bucket].push_back(steps_.payloads().tensor(*layer, number));
+      }
       filled += *tensor;
       if (filled == out.elements[bucket]) {
+        out.ranges[bucket] = joined(std::move(out.ranges[bucket]));
         ++bucket;
         filled = 0;
       }
@@ -144,6 +150,11 @@ std::vector<OpId> BucketedAllReduce::reduced(const RankStep& at) {
   return out;
 }
 
+Store BucketedAllReduce::gradient_store() const {
+  const bool copies = steps_.layout().replicas > 1 && !steps_.job().ddp.gradient_as_bucket_view;
+  return copies ? Store::kReduced : Store::kGradients;
+}
+
 void BucketedAllReduce::emit(const RankStep& at,
                              const Buckets& buckets,
                              std::size_t bucket,
@@ -155,6 +166,8 @@ void BucketedAllReduce::emit(const RankStep& at,
     after = steps_.plan().add_compute(steps_.id(at, fmt::format("bucket{}/copy", bucket)),
                                       steps_.stream(at.rank, "compute"),
                                       {0, {2 * bytes.count}, job.training.dtype, std::nullopt});
+    steps_.set_payload(after, Payloads::elements(Verb::kCopy, Store::kGradients, Store::kReduced,
+                                                 at.tensor, buckets.ranges[bucket]));
   }
   const OpId reduced = steps_.plan().add_collective(
       steps_.id(at, fmt::format("all_reduce/bucket{}-s{}t{}", bucket, at.stage, at.tensor)),
@@ -165,6 +178,8 @@ void BucketedAllReduce::emit(const RankStep& at,
        .algorithm = job.parallelism.all_reduce_algorithm,
        .dtype = job.training.dtype});
   steps_.plan().depend(reduced, after);
+  steps_.set_payload(reduced,
+                     Payloads::elements(gradient_store(), at.tensor, buckets.ranges[bucket]));
   reductions_.push_back(reduced);
 }
 

@@ -23,13 +23,15 @@ class BucketedAllReduce : public GradientSync {
                        const std::vector<std::size_t>& layers,
                        OpId op) override;
   std::vector<OpId> reduced(const RankStep& at) override;
+  [[nodiscard]] Store gradient_store() const override;
 
  private:
   // The buckets of a stage: elements of each, and by layer in which buckets its tensors are.
   struct Buckets {
     std::vector<std::int64_t> elements;
     std::map<std::size_t, std::vector<std::size_t>> of_layer;
-    std::vector<std::size_t> layers_in;  // how many layers a bucket waits for
+    std::vector<std::size_t> layers_in;           // how many layers a bucket waits for
+    std::vector<std::vector<CountRange>> ranges;  // its elements of the model; for real runs
   };
   const Buckets& buckets_of(const RankStep& at);
   Buckets make_buckets(const RankStep& at, bool single) const;

@@ -62,6 +62,10 @@ OpId CollectiveServer::add(const RankStep& at, CollectiveKind kind, OpId after) 
        .dtype = dtype,
        .root = has_root(kind) ? steps_.device(root) : no_id<DeviceId>()});
   steps_.plan().depend(op, after);
+  if (steps_.payloads().wanted() && has_root(kind)) {  // sharded ones are simulated only
+    const Store store = kind == CollectiveKind::kReduce ? Store::kGradients : Store::kParameters;
+    steps_.set_payload(op, Payloads::elements(store, at.tensor, steps_.elements_on(at)));
+  }
   return op;
 }
 
@@ -84,7 +88,12 @@ OpId CollectiveServer::update(const RankStep& at, std::int64_t share, OpId arriv
   std::vector<OpId> after =
       sum_tied_gradients(steps_, at, is_sharded_ ? steps_.layout().replicas : 1, {arrived});
   after.push_back(arrived);
-  return steps_.add_update(at, share, after);
+  const OpId op = steps_.add_update(at, share, after);
+  if (steps_.payloads().wanted()) {
+    steps_.set_payload(op, Payloads::elements(Verb::kUpdate, Store::kGradients, Store::kParameters,
+                                              at.tensor, steps_.elements_on(at)));
+  }
+  return op;
 }
 
 std::vector<OpId> CollectiveServer::reduced(const RankStep& at) {

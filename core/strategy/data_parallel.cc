@@ -64,10 +64,16 @@ class DataParallel {
     for (std::int64_t step = 0; step < steps_.steps(); ++step) {
       for (std::int64_t micro = 0; micro < steps_.layout().micro_batches; ++micro) {
         step_ = step;
+        first_sample_ = micro * batch_;
         micro_ = steps_.layout().micro_batches > 1 ? fmt::format("/mb{}", micro) : std::string();
         iteration();
       }
       updated_ = steps_.add_update(at(0), parameters(), {});
+      if (steps_.payloads().wanted()) {
+        steps_.set_payload(
+            updated_, Payloads::elements(Verb::kUpdate, Store::kGradients, Store::kParameters, 0,
+                                         steps_.elements_on(at(0))));
+      }
     }
   }
 
@@ -113,6 +119,7 @@ class DataParallel {
     for (const std::int64_t elements :
          ddp_buckets(tensors, {{kCoalesced}, {kCoalesced}, element_})) {
       chunks_.push_back({elements * element_});
+      chunk_elements_.push_back(elements);
     }
   }
 
@@ -135,22 +142,49 @@ class DataParallel {
   }
 
   void iteration() {
-    exchange("scatter", true, body_.inputs);
+    exchange("scatter", true, body_.inputs, {Store::kSamples, Store::kActivations, 0});
     replicate();
     forward();
     const std::int64_t outputs = body_.layers.empty() ? 0 : body_.layers.back().outputs;
-    const OpId first_output = exchange("gather", false, outputs);
+    const std::size_t end = body_.layers.size();
+    const OpId first_output =
+        exchange("gather", false, outputs, {Store::kActivations, Store::kActivations, end});
+    steps_.set_pass_data({{first_sample_, first_sample_ + batch_}});
     const OpId loss = steps_.emit_pass(at(0), loss_, micro_, {}, nullptr, false);
-    const OpId last_gradient = exchange("scatter-gradient", true, outputs);
+    const OpId last_gradient =
+        exchange("scatter-gradient", true, outputs,
+                 {Store::kActivationGradients, Store::kActivationGradients, end});
     hold_outputs(first_output, last_gradient == no_id<OpId>() ? loss : last_gradient, outputs);
     for (std::size_t rank = 0; rank < replicas_; ++rank) {
+      set_pass_data(rank);
       steps_.emit_pass(at(rank), passes_.at(samples_[rank]).backward, micro_, {}, nullptr, false);
     }
     reduce();
   }
 
+  // For real runs: GPU 0 has the sum of what came before, the others begin anew.
+  void set_pass_data(std::size_t rank) {
+    steps_.set_pass_data({samples_of(rank), rank == 0 && first_sample_ > 0,
+                          rank == 0 ? Store::kSamples : Store::kActivations});
+  }
+
+  [[nodiscard]] CountRange samples_of(std::size_t rank) const {
+    std::int64_t begin = first_sample_;
+    for (std::size_t i = 0; i < rank; ++i) {
+      begin += samples_[i];
+    }
+    return {begin, begin + samples_[rank]};
+  }
+
+  // Where rows are read and written, and of which boundary between layers.
+  struct Rows {
+    Store sent = Store::kNone;
+    Store received = Store::kNone;
+    std::size_t boundary = 0;
+  };
+
   // Between GPU 0 and each of the others, one after the other. GPU 0's first or last op.
-  OpId exchange(std::string_view what, bool from_first, std::int64_t elements) {
+  OpId exchange(std::string_view what, bool from_first, std::int64_t elements, const Rows& rows) {
     OpId end = no_id<OpId>();
     for (std::size_t rank = 1; rank < replicas_; ++rank) {
       const Bytes bytes{samples_[rank] * elements * element_};
@@ -161,6 +195,8 @@ class DataParallel {
           steps_.plan().add_send(id(name, from), stream(from), {steps_.device(to), bytes, 0});
       const OpId received =
           steps_.plan().add_recv(id(name, to), stream(to), {steps_.device(from), bytes, 0});
+      steps_.set_payload(sent, Payloads::rows(rows.sent, rows.boundary, samples_of(rank)));
+      steps_.set_payload(received, Payloads::rows(rows.received, rows.boundary, samples_of(rank)));
       end = from_first ? sent : (rank == 1 ? received : end);
     }
     return end;
@@ -168,28 +204,43 @@ class DataParallel {
 
   void replicate() {
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
-      collective(CollectiveKind::kBroadcast, fmt::format("broadcast/chunk{}", i), chunks_[i]);
+      collective(CollectiveKind::kBroadcast, fmt::format("broadcast/chunk{}", i), chunks_[i],
+                 elements(i, Store::kParameters));
     }
     const std::int64_t buffers = steps_.buffers_on(steps_.at(0, 0));
     if (buffers > 0) {
-      collective(CollectiveKind::kBroadcast, "broadcast/buffers", {buffers * 4});
+      collective(CollectiveKind::kBroadcast, "broadcast/buffers", {buffers * 4}, {});
     }
   }
 
   void reduce() {
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
-      collective(CollectiveKind::kReduce, fmt::format("reduce/chunk{}", i), chunks_[i]);
+      collective(CollectiveKind::kReduce, fmt::format("reduce/chunk{}", i), chunks_[i],
+                 elements(i, Store::kGradients));
     }
   }
 
-  void collective(CollectiveKind kind, const std::string& what, Bytes bytes) {
+  // A chunk as it stands in the model: they follow each other.
+  [[nodiscard]] Payload elements(std::size_t chunk, Store store) const {
+    std::int64_t begin = 0;
+    for (std::size_t i = 0; i < chunk; ++i) {
+      begin += chunk_elements_[i];
+    }
+    return Payloads::elements(store, 0, {{begin, begin + chunk_elements_[chunk]}});
+  }
+
+  void collective(CollectiveKind kind,
+                  const std::string& what,
+                  Bytes bytes,
+                  const Payload& payload) {
     for (std::size_t rank = 0; replicas_ > 1 && rank < replicas_; ++rank) {
-      steps_.plan().add_collective(id(what, rank), stream(rank),
-                                   {.kind = kind,
-                                    .group = steps_.replica_group(at(0)),
-                                    .bytes = bytes,
-                                    .dtype = steps_.job().training.dtype,
-                                    .root = steps_.device(0)});
+      const OpId op = steps_.plan().add_collective(id(what, rank), stream(rank),
+                                                   {.kind = kind,
+                                                    .group = steps_.replica_group(at(0)),
+                                                    .bytes = bytes,
+                                                    .dtype = steps_.job().training.dtype,
+                                                    .root = steps_.device(0)});
+      steps_.set_payload(op, payload);
     }
   }
 
@@ -212,6 +263,7 @@ class DataParallel {
       if (layers.empty()) {
         continue;
       }
+      set_pass_data(rank);
       steps_.emit_pass(at(rank), layers.first(layers.size() - 1), micro_, {first[rank]}, nullptr,
                        false);
       steps_.emit_pass(at(rank), layers.last(1), micro_, {first[rank], all}, nullptr, false);
@@ -237,8 +289,11 @@ class DataParallel {
     piece.name = model.layers.back().name;
     piece.parts = {work.forward};
     piece.taken = work.saved;
+    piece.verb = Verb::kForward;
+    piece.layer = model.layers.size() - 1;
     loss_.push_back(piece);
     piece.pass = Pass::kBackward;
+    piece.verb = Verb::kBackwardInput;
     piece.parts = {work.backward_input.value_or(ComputeSpec{})};
     piece.taken = {};
     piece.given = work.saved;
@@ -267,9 +322,11 @@ class DataParallel {
   std::map<std::int64_t, ChunkPieces> passes_;  // by samples
   std::vector<Piece> loss_;                     // empty when the model has none
   std::vector<Bytes> chunks_;
+  std::vector<std::int64_t> chunk_elements_;
   StreamId python_{};
   OpId updated_ = no_id<OpId>();
   std::int64_t step_ = 0;
+  std::int64_t first_sample_ = 0;  // of the iteration, in the step's batch
   std::string micro_;
 };
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/plan/payload.h"
 #include "core/strategy/pieces.h"
 
 namespace twinrun {
@@ -44,6 +45,8 @@ class GradientSync {
   // Whether ranks update their weights themselves, and which share of them.
   [[nodiscard]] virtual bool updates_on_ranks() const { return true; }
   [[nodiscard]] virtual std::int64_t update_shards() const { return 1; }
+  // Where the update finds the gradients.
+  [[nodiscard]] virtual Store gradient_store() const { return Store::kGradients; }
   virtual void updated(const RankStep&, OpId /*update*/) {}
   virtual void finish() {}
 };

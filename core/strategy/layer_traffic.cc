@@ -14,7 +14,7 @@ bool has_bias(const Layer& layer) {
 
 // A product reads both factors and writes the result. A bias is added by one more pass over the
 // outputs (two where the library does not start from it: convolutions), its gradient is their sum.
-LayerTraffic product_traffic(const Layer& layer, const LayerShare& share, std::int64_t element) {
+LayerTraffic product_traffic(const Layer& layer, const RankLayer& share, std::int64_t element) {
   const std::int64_t once = share.inputs + share.outputs + share.weights;
   const std::int64_t bias = has_bias(layer) ? share.outputs : 0;
   const std::int64_t passes = layer.kind == LayerKind::kConv ? 2 : 1;
@@ -25,7 +25,7 @@ LayerTraffic product_traffic(const Layer& layer, const LayerShare& share, std::i
 // the chip. Backward both read values and gradients twice: for the sums, and for the result. (On a
 // V100 batch norm moves 3.3 and 4.8 times its input at the speed of a copy:
 // pipedream_layer_profiles, ResNet-18.)
-LayerTraffic norm_traffic(const Layer& layer, const LayerShare& share, const Fusion& fusion) {
+LayerTraffic norm_traffic(const Layer& layer, const RankLayer& share, const Fusion& fusion) {
   const bool is_batch_norm = layer.buffers > 0;
   if (is_batch_norm && fusion.norms) {
     return {2 * share.inputs, 3 * share.inputs, 0};
@@ -36,7 +36,7 @@ LayerTraffic norm_traffic(const Layer& layer, const LayerShare& share, const Fus
 // Two products, and between them kernels over the scores: scale, mask, softmax (a pass in and one
 // out each), dropout. Backward four products, the gradient of softmax (three), scale, mask and
 // dropout. Queries, keys, values and the result are copied into the order of heads and back.
-LayerTraffic attention_traffic(const LayerShare& share, std::int64_t element, bool fused) {
+LayerTraffic attention_traffic(const RankLayer& share, std::int64_t element, bool fused) {
   const std::int64_t copies = 8 * share.outputs * element;
   if (fused || !share.gemm) {
     const std::int64_t once = (share.inputs + share.outputs) * element;
@@ -56,7 +56,7 @@ std::int64_t loss_element() { return 4; }  // computed in fp32
 }  // namespace
 
 LayerTraffic traffic_of(const Layer& layer,
-                        const LayerShare& share,
+                        const RankLayer& share,
                         Dtype dtype,
                         const Fusion& fusion) {
   const std::int64_t element = stored_bytes(dtype);

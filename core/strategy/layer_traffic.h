@@ -9,7 +9,7 @@
 namespace twinrun {
 
 // One layer's share of one rank, for all samples of a micro-batch, in elements.
-struct LayerShare {
+struct RankLayer {
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
   std::int64_t weights = 0;
@@ -34,7 +34,7 @@ struct LayerTraffic {
 // Every layer is kernels of its own, as in eager frameworks, unless fused. What each reads and
 // writes is in layer_traffic.cc.
 LayerTraffic traffic_of(const Layer& layer,
-                        const LayerShare& share,
+                        const RankLayer& share,
                         Dtype dtype,
                         const Fusion& fusion);
 

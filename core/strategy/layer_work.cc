@@ -82,10 +82,7 @@ Share share_of(const Layer& layer, TensorSplit split, std::int64_t parts) {
 // The product that a pass of a layer is. Backward, the gradient of the input is (gradient of the
 // output) · (weights transposed), that of the weights (input transposed) · (gradient of the
 // output).
-Kernel kernel_of(const Layer& layer,
-                 const LayerShare& share,
-                 KernelKind kind,
-                 GradientOf gradient) {
+Kernel kernel_of(const Layer& layer, const RankLayer& share, KernelKind kind, GradientOf gradient) {
   Kernel kernel{kind, 0, 0, 0, layer.name, {}};
   kernel.gradient = gradient;
   if (!share.gemm) {
@@ -119,12 +116,12 @@ void set_compute(LayerWork& work,
                  const Layer& layer,
                  const Share& share,
                  const WorkOptions& options) {
-  const LayerShare rank{share.inputs * options.samples,
-                        share.outputs * options.samples,
-                        share.weights,
-                        share.mask_bytes * options.samples,
-                        options.samples,
-                        share.gemm};
+  const RankLayer rank{share.inputs * options.samples,
+                       share.outputs * options.samples,
+                       share.weights,
+                       share.mask_bytes * options.samples,
+                       options.samples,
+                       share.gemm};
   const LayerTraffic bytes = traffic_of(layer, rank, options.dtype, options.fusion);
   const auto flops = static_cast<double>(share.flops) * static_cast<double>(options.samples);
   const auto spec = [&](double work_flops, std::int64_t moved, KernelKind kind, GradientOf of) {

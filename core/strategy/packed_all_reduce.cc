@@ -38,6 +38,7 @@ PackedAllReduce::Packs PackedAllReduce::make_packs(const RankStep& at) const {
   Packs packs;
   packs.elements = ddp_buckets(tensors, {size, size, stored_bytes(steps_.job().training.dtype)});
   packs.layers.resize(packs.elements.size());
+  packs.ranges.resize(packs.elements.size());
   std::size_t pack = 0;
   std::int64_t filled = 0;
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
@@ -46,8 +47,13 @@ PackedAllReduce::Packs PackedAllReduce::make_packs(const RankStep& at) const {
       if (packs.layers[pack].empty() || packs.layers[pack].back() != *layer) {
         packs.layers[pack].push_back(*layer);
       }
+      if (steps_.payloads().wanted()) {
+        const auto number = static_cast<std::size_t>(of_layer.rend() - tensor) - 1;
+        packs.ranges[pack].push_back(steps_.payloads().tensor(*layer, number));
+      }
       filled += *tensor;
       if (filled == packs.elements[pack]) {
+        packs.ranges[pack] = joined(std::move(packs.ranges[pack]));
         ++pack;
         filled = 0;
       }
@@ -97,6 +103,9 @@ void PackedAllReduce::reduce(const RankStep& at, std::size_t pack, OpId ready) {
       steps_.id(at, fmt::format("pack{}/concat", pack)), steps_.stream(at.rank, "compute"),
       {0, {2 * bytes.count}, job.training.dtype, std::nullopt});
   steps_.plan().depend(packed, ready);
+  const std::vector<CountRange>& ranges = packs_of(at).ranges[pack];
+  steps_.set_payload(packed, Payloads::elements(Verb::kCopy, Store::kGradients, Store::kReduced,
+                                                at.tensor, ranges));
   const OpId sum = steps_.plan().add_collective(
       steps_.id(at, fmt::format("all_reduce/pack{}-s{}t{}", pack, at.stage, at.tensor)),
       steps_.stream(at.rank, "dp"),
@@ -106,6 +115,7 @@ void PackedAllReduce::reduce(const RankStep& at, std::size_t pack, OpId ready) {
        .algorithm = job.parallelism.all_reduce_algorithm,
        .dtype = job.training.dtype});
   steps_.plan().depend(sum, packed);
+  steps_.set_payload(sum, Payloads::elements(Store::kReduced, at.tensor, ranges));
   sums_.push_back(sum);
 }
 
@@ -117,6 +127,9 @@ std::vector<OpId> PackedAllReduce::reduced(const RankStep& at) {
         steps_.id(at, fmt::format("pack{}/split", pack)), steps_.stream(at.rank, "compute"),
         {0, {2 * bytes.count}, steps_.job().training.dtype, std::nullopt}));
     steps_.plan().depend(taken_apart.back(), sums_[pack]);
+    steps_.set_payload(taken_apart.back(),
+                       Payloads::elements(Verb::kCopy, Store::kReduced, Store::kGradients,
+                                          at.tensor, packs_of(at).ranges[pack]));
   }
   return taken_apart;
 }

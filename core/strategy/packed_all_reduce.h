@@ -29,6 +29,7 @@ class PackedAllReduce : public GradientSync {
   struct Packs {
     std::vector<std::int64_t> elements;
     std::vector<std::vector<std::size_t>> layers;
+    std::vector<std::vector<CountRange>> ranges;  // elements of the model; for real runs
   };
   const Packs& packs_of(const RankStep& at);
   [[nodiscard]] Packs make_packs(const RankStep& at) const;

@@ -51,6 +51,8 @@ class PieceMaker {
       piece.name = model_.layers[layer].name;
       piece.pass = pass;
       piece.parts = {work.forward};
+      piece.verb = Verb::kForward;
+      piece.layer = layer;
       piece.taken = kept(work, pass);
       piece.before = work.before_forward;
       piece.after = work.after_forward;
@@ -132,13 +134,18 @@ class PieceMaker {
     if (work.backward_input) {
       out.push_back(
           backward_piece(both ? name + "/input" : name, block, *work.backward_input, work));
+      out.back().verb = Verb::kBackwardInput;
     }
     if (work.backward_weight) {
       out.push_back(
           backward_piece(both ? name + "/weight" : name, block, *work.backward_weight, work));
+      out.back().verb = Verb::kBackwardWeight;
     }
     if (begin == out.size()) {  // the first layer of a model without weights: nothing to compute
       out.push_back(backward_piece(name, block, {0, {}, options_.dtype, std::nullopt}, work));
+    }
+    for (std::size_t k = begin; k < out.size(); ++k) {
+      out[k].layer = layer;
     }
     out[begin].before = work.before_backward;
     out[begin].opens_block = is_first;

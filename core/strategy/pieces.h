@@ -9,6 +9,7 @@
 
 #include "core/base/units.h"
 #include "core/model/model.h"
+#include "core/plan/payload.h"
 #include "core/strategy/job.h"
 #include "core/strategy/layer_work.h"
 
@@ -31,6 +32,8 @@ struct Piece {
   std::size_t block = 0;                  // of the model
   bool opens_block = false;               // the first of its block in this pass
   std::vector<std::size_t> gradients_of;  // layers whose gradients are complete at its end
+  Verb verb = Verb::kNothing;             // what it does, where it is one layer: …
+  std::size_t layer = 0;                  // … this one of the model
   // Set where the piece is put into a plan.
   std::string label;              // "forward/layer1.qkv"
   ComputeId compute = {};         // its parts together

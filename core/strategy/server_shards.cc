@@ -9,14 +9,18 @@ namespace {
 constexpr std::int64_t kLargestWhole = 1'000'000;                 // elements
 constexpr std::int64_t kSmallestMessage = std::int64_t{1} << 20;  // bytes
 
-// By server: elements of one layer.
-using LayerShares = std::vector<std::int64_t>;
+// What a server has of one layer.
+struct ServerShare {
+  std::int64_t elements = 0;
+  std::vector<CountRange> ranges = {};
+};
+using SharesOfLayer = std::vector<ServerShare>;  // by server
 
 class Sharding {
  public:
   explicit Sharding(std::size_t servers) : load_(servers) {}
 
-  LayerShares divide(const TrainedLayer& layer) {
+  SharesOfLayer divide(const TrainedLayer& layer) {
     if (!layer.shared_as) {
       return divide_tensors(layer);
     }
@@ -27,35 +31,42 @@ class Sharding {
   }
 
  private:
-  LayerShares divide_tensors(const TrainedLayer& layer) {
-    LayerShares shares(load_.size());
+  SharesOfLayer divide_tensors(const TrainedLayer& layer) {
+    SharesOfLayer shares(load_.size());
+    std::int64_t first = layer.first_element;
     for (const std::int64_t elements : layer.tensors) {
       if (load_.size() > 1 && elements > kLargestWhole) {
-        cut(elements, shares);
+        cut(first, elements, shares);
       } else {
         const auto least = std::min_element(load_.begin(), load_.end());
-        *least += elements;
-        shares[static_cast<std::size_t>(least - load_.begin())] += elements;
+        give(static_cast<std::size_t>(least - load_.begin()), first, elements, shares);
       }
+      first += elements;
     }
     return shares;
   }
 
-  void cut(std::int64_t elements, LayerShares& shares) {
+  void give(std::size_t server, std::int64_t first, std::int64_t elements, SharesOfLayer& shares) {
+    load_[server] += elements;
+    shares[server].elements += elements;
+    shares[server].ranges.push_back({first, first + elements});
+  }
+
+  void cut(std::int64_t first, std::int64_t elements, SharesOfLayer& shares) {
     const auto servers = static_cast<std::int64_t>(load_.size());
     for (std::size_t i = 0; i < load_.size(); ++i) {
       const std::int64_t rest = static_cast<std::int64_t>(i) < elements % servers ? 1 : 0;
-      shares[i] += elements / servers + rest;
-      load_[i] += elements / servers + rest;
+      give(i, first, elements / servers + rest, shares);
+      first += elements / servers + rest;
     }
   }
 
-  std::vector<std::int64_t> load_;             // by server: elements
-  std::map<std::size_t, LayerShares> shared_;  // by the number of the tensor
+  std::vector<std::int64_t> load_;               // by server: elements
+  std::map<std::size_t, SharesOfLayer> shared_;  // by the number of the tensor
 };
 
 std::vector<ShardTransfer> transfers_of(const std::vector<TrainedLayer>& layers,
-                                        const std::vector<LayerShares>& shares,
+                                        const std::vector<SharesOfLayer>& shares,
                                         const ShardOptions& options) {
   std::vector<ShardTransfer> out;
   std::vector<ShardTransfer> open(options.servers);
@@ -74,13 +85,16 @@ std::vector<ShardTransfer> transfers_of(const std::vector<TrainedLayer>& layers,
   }
   for (std::size_t i = layers.size(); i-- > 0;) {
     for (std::size_t server = 0; server < options.servers; ++server) {
-      if (shares[i][server] == 0) {
+      const ServerShare& share = shares[i][server];
+      if (share.elements == 0) {
         continue;
       }
       if (layers[i].shared_as) {
         close_if_begun(server);
       }
-      open[server].elements += shares[i][server];
+      open[server].elements += share.elements;
+      open[server].ranges.insert(open[server].ranges.end(), share.ranges.begin(),
+                                 share.ranges.end());
       open[server].layers.push_back(layers[i].layer);
       open[server].shared_as = layers[i].shared_as;
       if (layers[i].shared_as ||
@@ -106,7 +120,7 @@ std::vector<std::vector<ShardTransfer>> shard_over_servers(
   std::vector<std::vector<ShardTransfer>> out;
   out.reserve(families.size());
   for (const std::vector<TrainedLayer>& layers : families) {
-    std::vector<LayerShares> shares;
+    std::vector<SharesOfLayer> shares;
     shares.reserve(layers.size());
     for (const TrainedLayer& layer : layers) {
       shares.push_back(sharding.divide(layer));

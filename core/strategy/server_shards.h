@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "core/plan/payload.h"
+
 namespace twinrun {
 
 // A trained layer as one rank has it.
@@ -13,6 +15,7 @@ struct TrainedLayer {
   std::vector<std::int64_t> tensors;  // elements of each
   // A tensor that another family has too (tied weights): a number that both have for it.
   std::optional<std::size_t> shared_as = std::nullopt;
+  std::int64_t first_element = 0;  // … of the model; for real runs
 };
 
 // What goes between a worker and one server at once: gradients to it, weights back.
@@ -22,6 +25,7 @@ struct ShardTransfer {
   std::int64_t elements = 0;
   std::vector<std::size_t> layers;  // with a part in it, in the order of backward
   std::optional<std::size_t> shared_as = std::nullopt;  // then nothing else is in it
+  std::vector<CountRange> ranges = {};                  // elements of the model
 };
 
 struct ShardOptions {

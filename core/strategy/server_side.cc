@@ -125,6 +125,48 @@ void ServerSide::hold(DeviceId device, const std::string& label, MemoryPart part
   steps_.plan().add_memory_effect(setup, {part, bytes, MemoryWhen::kStart});
 }
 
+// ---- what ops work on, for real runs
+
+void ServerSide::say_what_moves(const Exchange& what, OpId op, const Place& place) {
+  if (steps_.payloads().wanted()) {
+    steps_.set_payload(op,
+                       traffic_.payload_of(what.family, *what.transfer, place.store, place.sender));
+  }
+}
+
+void ServerSide::say_what_is_computed(
+    const Exchange& what, OpId op, Verb verb, const Place& from, Store into) {
+  if (steps_.payloads().wanted()) {
+    Payload payload = traffic_.payload_of(what.family, *what.transfer, from.store, from.sender);
+    payload.verb = verb;
+    payload.target = into;
+    steps_.set_payload(op, payload);
+  }
+}
+
+ServerSide::Place ServerSide::place_of_rank(const Exchange& what,
+                                            DeviceId at,
+                                            std::int64_t replica) const {
+  const DeviceId rank =
+      steps_.device(steps_.layout().rank(replica, what.of->stage, what.of->tensor));
+  return at == rank ? Place{} : Place{Store::kArrived, rank};
+}
+
+ServerSide::Place ServerSide::place_in_machine(const Exchange& what,
+                                               const ServerParty& party) const {
+  return party.replicas.size() > 1 ? Place{Store::kMachineSums}
+                                   : place_of_rank(what, party.device, party.replicas.front());
+}
+
+// On the server.
+ServerSide::Place ServerSide::place_of_party(const Exchange& what, const ServerParty& party) const {
+  if (!traffic_.sums_in_machines()) {
+    return place_of_rank(what, server_of(what), party.replicas.front());
+  }
+  return party.device == server_of(what) ? place_in_machine(what, party)
+                                         : Place{Store::kArrived, party.device};
+}
+
 // ---- weights to the ranks
 
 void ServerSide::answer(const Exchange& what) {
@@ -172,6 +214,8 @@ void ServerSide::answer_machine(const Exchange& what, const ServerParty& party, 
         fmt::format("step{}/{}/send/{}/{}@{}", what.step, label, what.name, party.label, label),
         stream(server_of(what), what, "send", party.label), {party.device, bytes, tag});
     depend(sent, after);
+    say_what_moves(what, sent, {Store::kServerParameters});
+    say_what_moves(what, arrived, {Store::kServerParameters});
   }
   for (const std::int64_t replica : party.replicas) {
     hand_to_rank(what, party.device, party.label, replica, {arrived});
@@ -197,6 +241,7 @@ void ServerSide::hand_to_rank(const Exchange& what,
       stream(from, what, "send", to),
       {steps_.device(rank), traffic_.bytes_of(*what.transfer), tag});
   depend(sent, after);
+  say_what_moves(what, sent, {Store::kServerParameters});
 }
 
 // ---- gradients from the ranks
@@ -207,10 +252,10 @@ void ServerSide::collect(const Exchange& what) {
   kept.arrivals.resize(what.of->parties.size());
   for (std::size_t i = 0; i < what.of->parties.size(); ++i) {
     const ServerParty& party = what.of->parties[i];
-    kept.arrivals[i].push_back({party.label, traffic_.sums_in_machines()
-                                                 ? sum_in_machine(what, party)
-                                                 : arrive_from_rank(what, server_of(what), server,
-                                                                    party.replicas.front())});
+    Ops arrived = traffic_.sums_in_machines()
+                      ? sum_in_machine(what, party)
+                      : arrive_from_rank(what, server_of(what), server, party.replicas.front());
+    kept.arrivals[i].push_back({party.label, std::move(arrived), place_of_party(what, party)});
   }
   if (++kept.collected < kept.families) {
     return;
@@ -235,10 +280,12 @@ ServerSide::Ops ServerSide::arrive_from_rank(const Exchange& what,
   const std::int32_t tag =
       traffic_.tag_of(what.family, *what.transfer, false, traffic_.sums_in_machines());
   const std::string from = fmt::format("rank{}", rank);
-  return {steps_.plan().add_recv(
+  const OpId arrived = steps_.plan().add_recv(
       fmt::format("step{}/{}/recv/{}/{}@{}", what.step, at_label, what.name, from, at_label),
       stream(at, what, "recv", from),
-      {steps_.device(rank), traffic_.bytes_of(*what.transfer), tag})};
+      {steps_.device(rank), traffic_.bytes_of(*what.transfer), tag});
+  say_what_moves(what, arrived, place_of_rank(what, at, replica));
+  return {arrived};
 }
 
 // The sum of a machine's ranks, at the server.
@@ -247,9 +294,13 @@ ServerSide::Ops ServerSide::sum_in_machine(const Exchange& what, const ServerPar
   for (const std::int64_t replica : party.replicas) {
     const Ops arrived = arrive_from_rank(what, party.device, party.label, replica);
     const std::size_t rank = steps_.layout().rank(replica, what.of->stage, what.of->tensor);
-    sums.push_back(party.replicas.size() == 1 ? arrived.front()
-                                              : add_sum(what, party.device, party.label,
-                                                        fmt::format("rank{}", rank), arrived));
+    if (party.replicas.size() == 1) {
+      sums = arrived;
+      continue;
+    }
+    sums.push_back(add_sum(what, party.device, party.label, fmt::format("rank{}", rank), arrived));
+    say_what_is_computed(what, sums.back(), Verb::kAdd, place_of_rank(what, party.device, replica),
+                         Store::kMachineSums);
   }
   if (party.device == server_of(what)) {
     return sums;
@@ -261,9 +312,12 @@ ServerSide::Ops ServerSide::sum_in_machine(const Exchange& what, const ServerPar
       fmt::format("step{}/push/{}@{}", what.step, what.name, party.label),
       stream(party.device, what, "push", party.label), {server_of(what), bytes, tag});
   depend(sent, sums);
-  return {steps_.plan().add_recv(
+  say_what_moves(what, sent, place_in_machine(what, party));
+  const OpId arrived = steps_.plan().add_recv(
       fmt::format("step{}/{}/recv/{}/{}@{}", what.step, server, what.name, party.label, server),
-      stream(server_of(what), what, "recv", party.label), {party.device, bytes, tag})};
+      stream(server_of(what), what, "recv", party.label), {party.device, bytes, tag});
+  say_what_moves(what, arrived, place_of_party(what, party));
+  return {arrived};
 }
 
 ServerSide::Ops ServerSide::summed(const Exchange& what, const std::vector<Arrival>& arrivals) {
@@ -274,8 +328,19 @@ ServerSide::Ops ServerSide::summed(const Exchange& what, const std::vector<Arriv
   for (const Arrival& arrival : arrivals) {
     sums.push_back(add_sum(what, server_of(what), label_of_server(what.transfer->server),
                            arrival.from, arrival.ops));
+    say_what_is_computed(what, sums.back(), Verb::kAdd, arrival.place, Store::kServerSums);
   }
   return sums;
+}
+
+OpId ServerSide::update_with(const Exchange& what,
+                             const std::string& from,
+                             const std::vector<Arrival>& arrivals) {
+  const OpId update = add_update(what, from, summed(what, arrivals));
+  say_what_is_computed(what, update, Verb::kUpdate,
+                       arrivals.size() == 1 ? arrivals.front().place : Place{Store::kServerSums},
+                       Store::kServerParameters);
+  return update;
 }
 
 void ServerSide::update_once(const Exchange& what, Kept& kept) {
@@ -283,14 +348,13 @@ void ServerSide::update_once(const Exchange& what, Kept& kept) {
   for (const std::vector<Arrival>& of_party : kept.arrivals) {
     all.insert(all.end(), of_party.begin(), of_party.end());
   }
-  kept.updates = {add_update(what, "", summed(what, all))};
+  kept.updates = {update_with(what, "", all)};
 }
 
 void ServerSide::update_each(const Exchange& what, Kept& kept) {
   kept.updates.clear();
   for (std::size_t i = 0; i < kept.arrivals.size(); ++i) {
-    kept.updates.push_back(
-        add_update(what, what.of->parties[i].label, summed(what, kept.arrivals[i])));
+    kept.updates.push_back(update_with(what, what.of->parties[i].label, kept.arrivals[i]));
   }
   if (steps_.job().server.mode == ServerMode::kBounded) {
     const std::string server = label_of_server(what.transfer->server);

@@ -54,6 +54,13 @@ void ServerSync::pull(const RankStep& at, std::size_t number) {
                                    {peer, traffic_->bytes_of(transfer),
                                     traffic_->tag_of(family, transfer, true, in_machine)});
   traffic_->pulled(at.step, family, number, at.replica) = op;
+  if (steps_.payloads().wanted()) {
+    Payload payload = traffic_->payload_of(family, transfer, Store::kParameters);
+    const bool is_here = peer == steps_.device(at.rank);
+    payload.verb = is_here ? Verb::kCopy : Verb::kMove;
+    payload.source = Store::kServerParameters;
+    steps_.set_payload(op, payload);
+  }
   for (const std::size_t layer : transfer.layers) {
     std::vector<OpId>& of_block = pulls_[block_of_layer_[layer]];
     if (of_block.empty() || of_block.back() != op) {
@@ -115,6 +122,9 @@ void ServerSync::push(const RankStep& at, std::size_t number, OpId ready) {
         {peer, traffic_->bytes_of(transfer),
          traffic_->tag_of(family, transfer, false, in_machine)});
     steps_.plan().depend(op, ready);
+    if (steps_.payloads().wanted()) {
+      steps_.set_payload(op, traffic_->payload_of(family, transfer, Store::kGradients));
+    }
   }
   traffic_->pushed(at.step, family, number, at.replica) = op;
 }

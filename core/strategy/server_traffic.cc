@@ -35,14 +35,16 @@ std::vector<TrainedLayer> trained_layers(const StepBuilder& steps,
   };
   for (const std::size_t layer : steps.layers_on(at)) {
     std::vector<std::int64_t> own = steps.work()[layer].tensors;
+    std::int64_t first = steps.payloads().wanted() ? steps.payloads().layer(layer).begin : 0;
     const bool is_owner = owners.contains(layer);
     const auto& tied_to = steps.model().layers[layer].tied_to;
     if (!own.empty() && (is_owner || tied_to)) {
-      out.push_back({layer, {own.front()}, number_of(is_owner ? layer : *tied_to)});
+      out.push_back({layer, {own.front()}, number_of(is_owner ? layer : *tied_to), first});
+      first += own.front();
       own.erase(own.begin());
     }
     if (!own.empty()) {
-      out.push_back({layer, std::move(own)});
+      out.push_back({layer, std::move(own), std::nullopt, first});
     }
   }
   return out;
@@ -123,6 +125,15 @@ DeviceId ServerTraffic::peer_of(std::size_t rank, const ShardTransfer& transfer)
 
 Bytes ServerTraffic::bytes_of(const ShardTransfer& transfer) const {
   return {transfer.elements * stored_bytes(steps_.job().training.dtype)};
+}
+
+Payload ServerTraffic::payload_of(std::size_t family,
+                                  const ShardTransfer& transfer,
+                                  Store store,
+                                  DeviceId sender) const {
+  Payload payload = Payloads::elements(store, families_[family].tensor, joined(transfer.ranges));
+  payload.sender = sender;
+  return payload;
 }
 
 std::string ServerTraffic::name_of(std::size_t family, const ShardTransfer& transfer) const {

@@ -104,6 +104,7 @@ void ShardedState::gather(const RankStep& at, std::size_t block, Pass pass) {
        .bytes = bytes,
        .algorithm = "auto",
        .dtype = steps_.job().training.dtype});
+  say_what_moves(at, op, Store::kParameters, {block});
   if (!left_.empty()) {
     const std::size_t behind = steps_.job().parallelism.overlap && left_.size() > 1 ? 2 : 1;
     steps_.plan().depend(op, left_[left_.size() - behind]);
@@ -140,6 +141,23 @@ void ShardedState::gradients_ready(const RankStep& at,
   }
 }
 
+void ShardedState::say_what_moves(const RankStep& at,
+                                  OpId op,
+                                  Store store,
+                                  const std::vector<std::size_t>& blocks) {
+  if (!steps_.payloads().wanted()) {
+    return;
+  }
+  std::vector<CountRange> ranges;
+  for (const std::size_t block : blocks) {
+    ranges.push_back(steps_.elements_of_block(block));
+  }
+  Payload payload = Payloads::elements(store, at.tensor, std::move(ranges));
+  payload.shares = static_cast<std::uint32_t>(steps_.layout().shards);
+  payload.share = static_cast<std::uint32_t>(at.replica) % payload.shares;
+  steps_.set_payload(op, payload);
+}
+
 void ShardedState::reduce(const RankStep& at, std::size_t block, OpId last) {
   const Layout& layout = steps_.layout();
   const std::string name =
@@ -156,6 +174,7 @@ void ShardedState::reduce(const RankStep& at, std::size_t block, OpId last) {
       steps_.plan().add_collective(steps_.id(at, fmt::format("reduce_scatter/{}{}", name, copy)),
                                    steps_.stream(at.rank, "dp"), scatter);
   steps_.plan().depend(op, last);
+  say_what_moves(at, op, Store::kGradients, {block});
   if (hybrid) {
     const OpId scattered = op;
     op = steps_.plan().add_collective(
@@ -167,6 +186,7 @@ void ShardedState::reduce(const RankStep& at, std::size_t block, OpId last) {
          .algorithm = steps_.job().parallelism.all_reduce_algorithm,
          .dtype = steps_.job().training.dtype});
     steps_.plan().depend(op, scattered);
+    say_what_moves(at, op, Store::kGradients, {block});
   }
   reductions_.push_back(op);
 }
@@ -191,6 +211,7 @@ void ShardedState::updated(const RankStep& at, OpId update) {
        .algorithm = "auto",
        .dtype = steps_.job().training.dtype});
   steps_.plan().depend(op, update);
+  say_what_moves(at, op, Store::kParameters, steps_.blocks_on(at));
   new_weights_.push_back(op);
 }
 

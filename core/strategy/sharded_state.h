@@ -36,6 +36,10 @@ class ShardedState : public GradientSync {
 
  private:
   [[nodiscard]] bool shards_weights() const { return steps_.layout().zero_stage >= 3; }
+  void say_what_moves(const RankStep& at,
+                      OpId op,
+                      Store store,
+                      const std::vector<std::size_t>& blocks);
   [[nodiscard]] Bytes bytes_of(std::size_t block) const;
   [[nodiscard]] bool is_here(const RankStep& at, std::size_t block) const;
   void gather(const RankStep& at, std::size_t block, Pass pass);

@@ -31,8 +31,9 @@ RankStep without_micro(RankStep at) {
 struct StepBuilder::RankProgram {
   RankStep at;
   GradientSync& sync;
-  OpId last_send = no_id<OpId>();      // that compute waits for when nothing may overlap
-  OpId last_backward = no_id<OpId>();  // of the step
+  OpId last_send = no_id<OpId>();        // that compute waits for when nothing may overlap
+  OpId last_backward = no_id<OpId>();    // of the step
+  std::vector<bool> has_gradients = {};  // by chunk: a micro-batch of the step has left some
   // By direction (Message), then by chunk; made when first asked for.
   std::array<std::vector<StreamId>, kMessageWords.size()> message_streams = {};
 };
@@ -82,7 +83,22 @@ void StepBuilder::set_parts(std::vector<ChunkRange> parts) {
   copy_tied_weights(model_, parts_, layout_.stages, work_);
 }
 
+void StepBuilder::set_workload(Workload workload) {
+  workload.steps = steps_;
+  plan_.set_workload(workload);
+  payloads_ = Payloads(std::move(workload));
+}
+
+void StepBuilder::set_payload(OpId op, const Payload& payload) {
+  if (payloads_.wanted()) {
+    plan_.set_payload(op, payload);
+  }
+}
+
 bool StepBuilder::should_merge() const {
+  if (payloads_.wanted()) {
+    return false;
+  }
   double layers = 0;
   for (const LayerWork& work : work_) {
     layers += work.backward_input && work.backward_weight ? 3 : 2;
@@ -183,14 +199,22 @@ RankStep StepBuilder::at(std::size_t rank, std::int64_t step) const {
           number / layout_.tensor_stride % layout_.tensor, step};
 }
 
-std::vector<std::size_t> StepBuilder::layers_on(const RankStep& at) const {
-  std::vector<std::size_t> layers;
+std::vector<std::size_t> StepBuilder::blocks_on(const RankStep& at) const {
+  std::vector<std::size_t> blocks;
   for (std::int64_t chunk = 0; chunk < layout_.virtual_stages; ++chunk) {
     const ChunkRange& part = parts_[static_cast<std::size_t>(part_of(at.stage, chunk))];
     for (std::size_t block = part.first; block < part.end; ++block) {
-      for (std::size_t i = 0; i < model_.blocks[block].layer_count; ++i) {
-        layers.push_back(model_.blocks[block].first_layer + i);
-      }
+      blocks.push_back(block);
+    }
+  }
+  return blocks;
+}
+
+std::vector<std::size_t> StepBuilder::layers_on(const RankStep& at) const {
+  std::vector<std::size_t> layers;
+  for (const std::size_t block : blocks_on(at)) {
+    for (std::size_t i = 0; i < model_.blocks[block].layer_count; ++i) {
+      layers.push_back(model_.blocks[block].first_layer + i);
     }
   }
   return layers;
@@ -210,6 +234,63 @@ std::int64_t StepBuilder::buffers_on(const RankStep& at) const {
     sum += work_[layer].buffers;
   }
   return sum;
+}
+
+std::vector<CountRange> StepBuilder::elements_on(const RankStep& at) const {
+  std::vector<CountRange> ranges;
+  for (const std::size_t layer : layers_on(at)) {
+    ranges.push_back(payloads_.layer(layer));
+  }
+  return joined(std::move(ranges));
+}
+
+CountRange StepBuilder::elements_of_block(std::size_t block) const {
+  const Block& layers = model_.blocks[block];
+  return {payloads_.layer(layers.first_layer).begin,
+          payloads_.layer(layers.first_layer + layers.layer_count - 1).end};
+}
+
+CountRange StepBuilder::samples_of(const RankStep& at, std::int64_t micro) const {
+  const std::int64_t begin = at.replica * layout_.local_batch + micro * layout_.micro_batch;
+  return {begin, begin + layout_.micro_batch};
+}
+
+std::size_t StepBuilder::boundary_of(std::int64_t part, bool is_input) const {
+  const ChunkRange& blocks = parts_[static_cast<std::size_t>(part)];
+  const Block& block = model_.blocks[is_input ? blocks.first : blocks.end - 1];
+  return block.first_layer + (is_input ? 0 : block.layer_count);
+}
+
+// Of a pipeline's message: each tensor-parallel rank moves its share.
+void StepBuilder::say_what_moves(
+    const RankStep& at, OpId op, std::int64_t micro, Store store, std::size_t boundary) {
+  if (!payloads_.wanted() || payloads_.is_divided(boundary)) {  // then they hold different tensors
+    return;
+  }
+  Payload payload = Payloads::rows(store, boundary, samples_of(at, micro));
+  payload.share = static_cast<std::uint32_t>(at.tensor);
+  payload.shares = static_cast<std::uint32_t>(layout_.tensor);
+  plan_.set_payload(op, payload);
+}
+
+// Sharded state is divided block by block.
+void StepBuilder::say_what_is_updated(const RankStep& at, OpId update, const GradientSync& sync) {
+  if (!payloads_.wanted() || updates_each_micro_batch_) {  // versions of weights: simulated only
+    return;
+  }
+  const auto shards = static_cast<std::uint32_t>(sync.update_shards());
+  std::vector<CountRange> ranges = elements_on(at);
+  if (shards > 1) {
+    ranges.clear();
+    for (const std::size_t block : blocks_on(at)) {
+      ranges.push_back(elements_of_block(block));
+    }
+  }
+  Payload payload = Payloads::elements(Verb::kUpdate, sync.gradient_store(), Store::kParameters,
+                                       at.tensor, std::move(ranges));
+  payload.share = static_cast<std::uint32_t>(at.replica) % shards;
+  payload.shares = shards;
+  plan_.set_payload(update, payload);
 }
 
 void StepBuilder::hold(std::size_t rank, MemoryPart part, Bytes bytes) {
@@ -273,6 +354,7 @@ void StepBuilder::emit_rank(std::size_t rank, const Schedule& schedule, Gradient
     program.at.micro = updates_each_micro_batch_ ? action.micro : -1;
     if (action.step > begun) {
       begun = action.step;
+      program.has_gradients.assign(static_cast<std::size_t>(layout_.virtual_stages), false);
       sync.begin_step(program.at);
     }
     switch (action.kind) {
@@ -303,6 +385,7 @@ void StepBuilder::update(RankProgram& program) {
     }
     const std::int64_t shards = sync.update_shards();
     last = add_update(program.at, (parameters_on(program.at) + shards - 1) / shards, after);
+    say_what_is_updated(program.at, last, sync);
     sync.updated(program.at, last);
   }
   for (const auto& hook : hooks_) {
@@ -328,6 +411,7 @@ void StepBuilder::forward(RankProgram& program, const StageAction& action) {
   if (program.last_send != no_id<OpId>()) {
     after.push_back(program.last_send);
   }
+  set_pass_data({samples_of(program.at, action.micro), false, input_store_});
   const OpId last =
       emit_pass(program.at, chunk.forward, micro_text(action.micro), after, &program.sync, false);
   const OpId sent = send(program, action, true, last);
@@ -338,6 +422,11 @@ void StepBuilder::backward(RankProgram& program, const StageAction& action) {
   std::span<const Piece> pieces =
       passes_of(part_of(program.at.stage, action.chunk), action.micro).backward;
   const std::string micro = micro_text(action.micro);
+  std::vector<bool>::reference has_gradients =
+      program.has_gradients[static_cast<std::size_t>(action.chunk)];
+  set_pass_data({samples_of(program.at, action.micro), has_gradients && !updates_each_micro_batch_,
+                 input_store_});
+  has_gradients = true;
   std::vector<OpId> after;
   if (program.last_send != no_id<OpId>()) {
     after.push_back(program.last_send);
@@ -394,12 +483,16 @@ OpId StepBuilder::receive(RankProgram& program, const StageAction& action, bool 
       message_stream(program, is_forward ? Message::kReceiveForward : Message::kReceiveBackward,
                      action.chunk),
       spec);
+  const Store store = is_forward ? Store::kActivations : Store::kActivationGradients;
+  say_what_moves(at, received, action.micro, store, boundary_of(part, is_forward));
   if (layout_.tensor == 1 || job_.parallelism.sequence_parallel) {
     return received;
   }
   const OpId gathered = add_tensor_collective(at, {CollectiveKind::kAllGather, whole},
                                               names_.tensor_name(at, what, micro, "/gather"));
   plan_.depend(gathered, received);
+  set_payload(gathered,
+              Payloads::rows(store, boundary_of(part, is_forward), samples_of(at, action.micro)));
   return gathered;
 }
 
@@ -425,6 +518,9 @@ OpId StepBuilder::send(RankProgram& program,
                      action.chunk),
       spec);
   plan_.depend(sent, last);
+  say_what_moves(at, sent, action.micro,
+                 is_forward ? Store::kActivations : Store::kActivationGradients,
+                 boundary_of(part, !is_forward));
   return sent;
 }
 
@@ -518,6 +614,9 @@ void StepBuilder::emit_piece(const RankStep& at,
   }
   op = plan_.add_interned_compute(names_.name(at, piece.label, micro), compute_[at.rank],
                                   piece.compute);
+  if (payloads_.wanted()) {
+    plan_.set_payload(op, Payloads::pass(piece, pass_data_, at.tensor));
+  }
   if (piece.time) {
     plan_.set_duration(
         op, is_like_first_[at.rank] ? *piece.time : time_on(piece, layout_.devices[at.rank]).time);
@@ -534,6 +633,10 @@ void StepBuilder::emit_piece(const RankStep& at,
   if (piece.after) {
     op = add_tensor_collective(at, *piece.after,
                                names_.tensor_name(at, piece.label, micro, "/reduce"));
+    const bool is_backward = piece.pass == Pass::kBackward;
+    set_payload(op,
+                Payloads::rows(is_backward ? Store::kActivationGradients : Store::kActivations,
+                               is_backward ? piece.layer : piece.layer + 1, pass_data_.samples));
   }
 }
 

@@ -20,6 +20,7 @@
 #include "core/strategy/op_names.h"
 #include "core/strategy/partition.h"
 #include "core/strategy/pass_hook.h"
+#include "core/strategy/payloads.h"
 #include "core/strategy/pieces.h"
 #include "core/strategy/schedule.h"
 #include "core/topology/router.h"
@@ -59,8 +60,21 @@ class StepBuilder {
   // PipeDream: weights change after each micro-batch rather than each step.
   void update_each_micro_batch() { updates_each_micro_batch_ = true; }
   [[nodiscard]] bool updates_each_micro_batch() const { return updates_each_micro_batch_; }
+  // For a plan that is to be run for real.
+  void set_workload(Workload workload);
   void set_warmup_steps(std::int64_t steps) { warmup_steps_ = steps; }
   [[nodiscard]] std::int64_t warmup_steps() const { return warmup_steps_; }
+
+  // What the passes emitted from here on work on.
+  void set_pass_data(const PassData& data) { pass_data_ = data; }
+  // Where the first layers of this rank find their samples.
+  void set_input_store(Store store) { input_store_ = store; }
+  [[nodiscard]] const Payloads& payloads() const { return payloads_; }
+  // Nothing, unless the plan is to be run for real.
+  void set_payload(OpId op, const Payload& payload);
+  // Elements of the model on a rank.
+  [[nodiscard]] std::vector<CountRange> elements_on(const RankStep& at) const;
+  [[nodiscard]] CountRange elements_of_block(std::size_t block) const;
 
   // Emits everything: memory that is there from the start, then each rank's program.
   void run(const Schedule& schedule, GradientSync& sync);
@@ -82,6 +96,7 @@ class StepBuilder {
   // Trained elements on a rank, and buffers (running statistics).
   [[nodiscard]] std::int64_t parameters_on(const RankStep& at) const;
   [[nodiscard]] std::int64_t buffers_on(const RankStep& at) const;
+  [[nodiscard]] std::vector<std::size_t> blocks_on(const RankStep& at) const;
   [[nodiscard]] std::vector<std::size_t> layers_on(const RankStep& at) const;
   OpId add_update(const RankStep& at, std::int64_t parameters, const std::vector<OpId>& after);
   // What all ranks' ops of a piece have in common; before emit_pass, which prepare_chunks() does
@@ -121,6 +136,10 @@ class StepBuilder {
   OpId send(RankProgram& program, const StageAction& action, bool is_forward, OpId last);
   void emit_piece(const RankStep& at, const Piece& piece, std::string_view micro, OpId& op);
   OpId add_tensor_collective(const RankStep& at, const TensorCollective& what, std::string_view id);
+  void say_what_is_updated(const RankStep& at, OpId update, const GradientSync& sync);
+  [[nodiscard]] CountRange samples_of(const RankStep& at, std::int64_t micro) const;
+  [[nodiscard]] std::size_t boundary_of(std::int64_t part, bool is_input) const;
+  void say_what_moves(const RankStep& at, OpId op, std::int64_t micro, Store, std::size_t boundary);
   void hold_state(std::size_t rank, bool updates);
   [[nodiscard]] bool should_merge() const;
   std::vector<ChunkPieces> chunks_with(Recompute recompute);
@@ -149,6 +168,9 @@ class StepBuilder {
   std::vector<ChunkRange> parts_;
   std::vector<ChunkPieces> chunks_;             // by part
   std::vector<ChunkPieces> last_micro_chunks_;  // … where the last micro-batch recomputes nothing
+  Payloads payloads_;
+  PassData pass_data_;
+  Store input_store_ = Store::kSamples;
   bool merged_ = false;
   bool recompute_whole_chunks_ = false;
   bool updates_each_micro_batch_ = false;

@@ -203,6 +203,14 @@ std::optional<CompiledJob> compile(const Job& job,
   warn_of_whole_layers(job, model, *layout, diagnostics);
   const std::int64_t count = options.steps > 0 ? options.steps : usual_steps(job, *layout);
   StepBuilder steps(job, model, topology, *layout, count, diagnostics);
+  std::string why_not_trained;
+  if (options.for_execution) {
+    TrainedJob trained = trained_job(job, model, *layout);
+    why_not_trained = std::move(trained.why_not);
+    if (why_not_trained.empty()) {
+      steps.set_workload(std::move(trained.workload));
+    }
+  }
   steps.set_parts(
       partition(job, model, topology, *layout, steps.work(), strategy->traits.has_equal_layers));
   strategy->build(steps);
@@ -216,7 +224,8 @@ std::optional<CompiledJob> compile(const Job& job,
     validate(plan, {.file = "the plan of " + job.name}, diagnostics);
     return std::nullopt;
   }
-  return CompiledJob{std::move(plan), *std::move(layout), count, steps.warmup_steps()};
+  return CompiledJob{std::move(plan), *std::move(layout), count, steps.warmup_steps(),
+                     std::move(why_not_trained)};
 }
 
 }  // namespace twinrun

@@ -30,14 +30,16 @@ std::span<const Strategy> all_strategies();
 const Strategy* find_strategy(std::string_view name);
 
 struct CompileOptions {
-  std::int64_t steps = 0;  // 0: as many as show a steady step
+  std::int64_t steps = 0;      // 0: as many as show a steady step
+  bool for_execution = false;  // ops say what they work on, where every layer has a real kernel
 };
 
 struct CompiledJob {
   Plan plan;
   Layout layout;
   std::int64_t steps = 0;
-  std::int64_t warmup_steps = 0;  // the first so many are not like the others
+  std::int64_t warmup_steps = 0;     // the first so many are not like the others
+  std::string why_not_trained = {};  // of a plan for execution: why its ops say nothing; else ""
 };
 
 // job + model + topology -> plan. Complaints go to the diagnostics, with the field, the reason and

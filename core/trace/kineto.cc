@@ -421,6 +421,10 @@ void KinetoWriter::write_memory(const TraceTimeline::Point& point) {
 void KinetoWriter::write_tail() {
   add("\n  ],\n  \"twinrun\": {{\"source\": ");
   quote(trace_.source == "executed" ? "executed" : "simulated");
+  if (!trace_.failure.empty()) {
+    add(", \"failure\": ");
+    quote(trace_.failure);
+  }
   add(", \"slices\": {}, \"beyond_cap\": {}, \"not_chosen\": {}, \"not_run\": {}}}\n}}\n",
       counts_.written, counts_.beyond_cap, counts_.not_chosen, counts_.not_run);
   out_.append(event_);

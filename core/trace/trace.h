@@ -46,6 +46,7 @@ struct Trace {
   std::vector<CollectiveRun> collectives;  // by InstanceId
   std::vector<LinkUse> links;              // by LinkId; empty when not known
   Time makespan{};
+  std::string failure = {};  // why it ended early; "" when it ran to its end
 };
 
 }  // namespace twinrun

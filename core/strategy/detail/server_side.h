@@ -29,10 +29,16 @@ class ServerSide {
     std::size_t home = 0;  // where the server keeps the weights
   };
   using Ops = std::vector<OpId>;
+  // Where the gradients of somebody lie on a device.
+  struct Place {
+    Store store = Store::kGradients;
+    DeviceId sender = no_id<DeviceId>();
+  };
   // Gradients that came from one party, or from one stage of it.
   struct Arrival {
     std::string from;
     Ops ops;
+    Place place;
   };
   // What the server keeps of one transfer; of one for several families where they share a tensor.
   struct Kept {
@@ -43,6 +49,13 @@ class ServerSide {
     Ops updates;  // after which the weights of the next step are there; one, or one for each party
     Ops clocks;   // when all parties' are, by step; bounded only
   };
+
+  [[nodiscard]] Place place_of_rank(const Exchange& what, DeviceId at, std::int64_t replica) const;
+  [[nodiscard]] Place place_of_party(const Exchange& what, const ServerParty& party) const;
+  [[nodiscard]] Place place_in_machine(const Exchange& what, const ServerParty& party) const;
+  void say_what_moves(const Exchange& what, OpId op, const Place& place);
+  void say_what_is_computed(
+      const Exchange& what, OpId op, Verb verb, const Place& from, Store into);
 
   void hold_state();
   void hold(DeviceId device, const std::string& label, MemoryPart part, Bytes bytes);
@@ -66,12 +79,15 @@ class ServerSide {
   void find_homes();
   void update_once(const Exchange& what, Kept& kept);
   void update_each(const Exchange& what, Kept& kept);
+  OpId update_with(const Exchange& what,
+                   const std::string& from,
+                   const std::vector<Arrival>& arrivals);
   Ops summed(const Exchange& what, const std::vector<Arrival>& arrivals);
   OpId add_sum(const Exchange& what,
                DeviceId device,
                const std::string& at_label,
                const std::string& from,
-               const Ops& after);
+               const Ops& after);  // what is summed is said by the caller
   OpId add_update(const Exchange& what, const std::string& from, const Ops& after);
 
   [[nodiscard]] StreamId stream(DeviceId device,

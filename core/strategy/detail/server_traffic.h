@@ -47,6 +47,12 @@ class ServerTraffic {
   // "server0-group2", and the family where there are several.
   [[nodiscard]] std::string name_of(std::size_t family, const ShardTransfer& transfer) const;
 
+  // Which elements go with it, in that store, as both ends of a message have them.
+  [[nodiscard]] Payload payload_of(std::size_t family,
+                                   const ShardTransfer& transfer,
+                                   Store store,
+                                   DeviceId sender = no_id<DeviceId>()) const;
+
   // Tags of messages with the servers, and of those inside a machine; pipelines have lower ones.
   [[nodiscard]] std::int32_t tag_of(std::size_t family,
                                     const ShardTransfer& transfer,
