@@ -1,0 +1,27 @@
+#include "exec/backends.h"
+
+#include <array>
+
+#include "exec/cpu/execute_on_cpu.h"
+
+namespace twinrun::exec {
+namespace {
+
+constexpr std::array kBackends = {
+    BackendRow{"cpu", "threads of this process: runs anywhere", execute_on_cpu},
+};
+
+}  // namespace
+
+std::span<const BackendRow> all_backends() { return kBackends; }
+
+const BackendRow* find_backend(std::string_view name) {
+  for (const BackendRow& row : kBackends) {
+    if (row.name == name) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace twinrun::exec

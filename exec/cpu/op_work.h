@@ -1,0 +1,32 @@
+#pragma once
+
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "core/base/ids.h"
+
+namespace twinrun::exec {
+
+// What a message or collective reads and writes on one device.
+struct MovedData {
+  std::vector<std::span<float>> ranges;
+  bool is_taken = false;       // a sum: whoever reads it leaves 0 behind
+  std::mutex* lock = nullptr;  // to be held while it is read, where others may write meanwhile
+};
+
+// What ops do, once the runner says that they may: training for real, or something as much work.
+class OpWork {
+ public:
+  OpWork() = default;
+  OpWork(const OpWork&) = delete;
+  OpWork& operator=(const OpWork&) = delete;
+  virtual ~OpWork() = default;
+
+  // An op that needs no other device.
+  virtual void compute(OpId op) = 0;
+  // Of sends, recvs and collectives. Whole ranges where the ranks of a collective divide them.
+  virtual MovedData moved(OpId op) = 0;
+};
+
+}  // namespace twinrun::exec

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/plan/plan.h"
+#include "exec/runner.h"
+
+namespace twinrun::exec {
+
+struct ExecuteOptions {
+  RunOptions run;
+  std::uint64_t seed = 1;        // of samples and initial weights
+  bool uses_integers = false;    // data whose sums are exact, so that runs agree bit for bit
+  bool is_reproducible = false;  // loops of ours instead of a library's kernels
+};
+
+// What came of it.
+struct Execution {
+  Outcome outcome;
+  bool is_emulated = false;           // the plan does not say what its ops work on
+  std::vector<double> losses;         // by step; of training that ran to its end
+  std::vector<float> weights;         // the whole model
+  float replica_disagreement = 0;     // between devices that hold the same weights
+  std::string library;                // that did the matrix products
+  std::vector<std::string> warnings;  // sentences
+};
+
+}  // namespace twinrun::exec

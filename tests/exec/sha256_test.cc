@@ -1,0 +1,26 @@
+#include "exec/sha256.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace twinrun::exec {
+namespace {
+
+std::string digest(const std::string& text) { return sha256(std::as_bytes(std::span(text))); }
+
+// The examples of FIPS 180-2, appendix B.
+TEST(Sha256, HasThePublishedDigests) {
+  EXPECT_EQ(digest("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(digest(std::string(1'000'000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(Sha256, OfNothingIsKnownToo) {
+  EXPECT_EQ(digest(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+}  // namespace
+}  // namespace twinrun::exec
