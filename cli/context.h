@@ -28,6 +28,8 @@ enum ExitCode : int {
   kCannotRun = 4,
   kCheckFailed = 5,
   kPartial = 7,
+  kTimedOut = 124,
+  kInterrupted = 130,
 };
 
 // What a verb may know of the world around it: how to speak, where inputs come from. Results are

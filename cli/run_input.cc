@@ -99,8 +99,8 @@ CompiledRun compile_job(Context& context, const Source& source, const RunArgumen
   if (const std::string chosen = resolve_auto(loaded); !chosen.empty()) {
     context.say(chosen);
   }
-  std::optional<CompiledJob> compiled =
-      compile(loaded.job, loaded.model, topology, {arguments.steps}, diagnostics);
+  std::optional<CompiledJob> compiled = compile(
+      loaded.job, loaded.model, topology, {arguments.steps, arguments.for_execution}, diagnostics);
   throw_if_impossible(loaded.job, diagnostics);
   context.report(diagnostics);
   return {std::move(loaded), std::move(topology), *std::move(compiled)};
@@ -115,7 +115,7 @@ RunInput read_run_input(Context& context, const RunArguments& arguments) {
   TopologySpec spec = run.loaded.topology;
   return {std::move(run.compiled.plan), std::move(run.topology), std::move(spec),
           RunInput::FromJob{std::move(run.loaded), std::move(run.compiled.layout),
-                            run.compiled.warmup_steps}};
+                            run.compiled.warmup_steps, run.compiled.why_not_trained}};
 }
 
 }  // namespace twinrun::cli

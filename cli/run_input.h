@@ -24,6 +24,7 @@ struct RunArguments {
   std::string topology;
   std::vector<std::string> set;  // path=value
   std::int64_t steps = 0;        // of a job; 0: as many as show a steady one
+  bool for_execution = false;    // ops are to say what they work on
 };
 
 // `input` says what may be given first: "a job or a plan".
@@ -46,6 +47,7 @@ struct RunInput {
     LoadedJob loaded;
     Layout layout;
     std::int64_t warmup_steps = 0;
+    std::string why_not_trained = {};  // of a run for execution: why it is emulated
   };
 
   Plan plan;

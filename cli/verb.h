@@ -45,6 +45,7 @@ std::size_t check_word(std::string_view what,
 Run add_collective(CLI::App& app);
 Run add_completion(CLI::App& app);
 Run add_doctor(CLI::App& app);
+Run add_execute(CLI::App& app);
 Run add_explain(CLI::App& app);
 Run add_flows(CLI::App& app);
 Run add_model(CLI::App& app);

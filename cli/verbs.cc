@@ -20,6 +20,11 @@ constexpr std::array kVerbs = {
         "twinrun simulate job.json --topology dgx-a100:nodes=4 --set training.local_batch_size=64\n"
         "twinrun simulate step.json --topology dgx1-v100 --slow gpu3=1.5 --format json",
         add_simulate},
+    Verb{"execute", "run a job or a plan for real: the same plan, a measured trace",
+         "twinrun execute job.json --backend cpu\n"
+         "twinrun execute job.json --backend cpu --steps 100 --warmup-steps 5 --out runs/e\n"
+         "twinrun execute plan.json --backend cpu --timeout 10 --format json",
+         add_execute},
     Verb{"sweep", "simulate a job for many values of its keys: which is best",
          "twinrun sweep job.json --set training.local_batch_size=1,2,4,8,16,32\n"
          "twinrun sweep job.json --set topology.nodes=1,2,4 --set training.dtype=fp32,fp16 --out "

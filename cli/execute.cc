@@ -1,0 +1,250 @@
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/job_result.h"
+#include "cli/progress.h"
+#include "cli/run_folder.h"
+#include "cli/run_input.h"
+#include "cli/run_result.h"
+#include "cli/verb.h"
+#include "core/trace/trace_index.h"
+#include "exec/backends.h"
+#include "exec/sha256.h"
+#include "sim/simulate.h"
+
+namespace twinrun::cli {
+namespace {
+
+struct ExecuteArguments {
+  RunArguments run;
+  std::string backend;
+  std::int64_t ranks = 0;  // 0: all of the job's
+  std::int64_t warmup_steps = 0;
+  double timeout_s = 60;
+  std::uint64_t seed = 1;
+  std::string data = "clusters";
+  bool is_reproducible = false;
+  bool is_paced = false;
+  RunFiles files;
+};
+
+constexpr std::array<std::string_view, 2> kDataWords = {"clusters", "integers"};
+
+std::atomic<bool> interrupted{false};  // a signal handler can reach nothing else
+
+extern "C" void ask_to_end(int signal) {
+  if (interrupted.exchange(true)) {  // asked twice
+    ::_exit(128 + signal);
+  }
+}
+
+// While it lives, Ctrl-C ends the run in order, with what is there kept.
+class InterruptGuard {
+ public:
+  InterruptGuard() : before_(std::signal(SIGINT, ask_to_end)) {}
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+  ~InterruptGuard() { std::signal(SIGINT, before_); }
+
+ private:
+  void (*before_)(int);
+};
+
+const exec::BackendRow& backend_named(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const exec::BackendRow& row : exec::all_backends()) {
+    names.push_back(row.name);
+  }
+  return exec::all_backends()[check_word("backend", name, names)];
+}
+
+// Every op as long as it is simulated to take, contention included.
+std::vector<Time> simulated_durations(const RunInput& input) {
+  const Trace trace = sim::simulate(input.plan, input.topology, {}).trace;
+  std::vector<Time> out;
+  out.reserve(trace.ops.size());
+  for (const OpTimes& op : trace.ops) {
+    out.push_back(op.end - op.start);
+  }
+  return out;
+}
+
+exec::Execution execute(Context& context,
+                        const ExecuteArguments& arguments,
+                        const RunInput& input) {
+  Progress progress(context, "executing " + arguments.run.input);
+  exec::ExecuteOptions options;
+  options.seed = arguments.seed;
+  options.uses_integers = check_word("kind of data", arguments.data, kDataWords) == 1;
+  options.is_reproducible = arguments.is_reproducible;
+  options.run.timeout_s = arguments.timeout_s;
+  options.run.interrupted = &interrupted;
+  if (arguments.is_paced) {
+    options.run.pace = simulated_durations(input);
+  }
+  options.run.progress = [&](std::size_t done, std::size_t of) {
+    progress.update(static_cast<std::int64_t>(done), static_cast<std::int64_t>(of));
+  };
+  const InterruptGuard guard;
+  return backend_named(arguments.backend).execute(input.plan, options);
+}
+
+void add_training(nlohmann::ordered_json& json, const exec::Execution& run, const RunInput& input) {
+  json["emulated"] = run.is_emulated;
+  if (run.is_emulated) {
+    json["emulated_because"] =
+        input.job ? input.job->why_not_trained : "the plan does not say what its ops work on";
+  }
+  json["loss"] = run.losses;
+  json["weights_sha256"] = nullptr;
+  if (!run.weights.empty()) {
+    json["weights_sha256"] = exec::sha256(std::as_bytes(std::span(run.weights)));
+  }
+  json["replica_disagreement"] = run.replica_disagreement;
+}
+
+void add_warnings(Context& context, const exec::Execution& run, nlohmann::ordered_json& json) {
+  json["warnings"] = nlohmann::ordered_json::array();
+  for (const std::string& warning : run.warnings) {
+    context.say("warning: " + warning);
+    json["warnings"].push_back({{"code", nullptr}, {"message", warning}, {"where", nullptr}});
+  }
+}
+
+std::string training_text(const exec::Execution& run, const nlohmann::ordered_json& json) {
+  if (run.outcome.failure) {
+    return fmt::format("failed  {}\n", run.outcome.failure->message);
+  }
+  if (run.is_emulated) {
+    return fmt::format("data    emulated: {}\n", json["emulated_because"].get<std::string>());
+  }
+  return fmt::format("loss    {:.6g} at first, {:.6g} at last\nweights sha256 {}\n",
+                     run.losses.front(), run.losses.back(),
+                     json["weights_sha256"].get<std::string>());
+}
+
+// Steps that were not done have no times.
+void add_failure(nlohmann::ordered_json& json, const exec::Failure& failure) {
+  json["failure"] = failure.message;
+  for (const char* const key : {"step_s", "samples_per_s", "epoch_s", "tflops_per_device",
+                                "mfu_pct", "speedup_vs_one_device", "scaling_efficiency_pct"}) {
+    json[key] = nullptr;
+  }
+  json["step_s_each"] = nlohmann::ordered_json::array();
+}
+
+// A thread that is stuck in its op cannot be ended; the process can.
+void end_with_stuck_threads(Context& context, const Output& output, const exec::Execution& run) {
+  context.report_error(run.outcome.failure->message);
+  const std::string text = render(output, context.format(), context.colors_output());
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+  ::_exit(output.exit_code);
+}
+
+int exit_code_of(exec::FailureKind kind) {
+  switch (kind) {
+    case exec::FailureKind::kOpFailed:
+      return kFailure;
+    case exec::FailureKind::kTimeout:
+      return kTimedOut;
+    case exec::FailureKind::kInterrupted:
+      return kInterrupted;
+  }
+  return kFailure;
+}
+
+Output describe(Context& context, const RunFacts& facts, const RunInput& input) {
+  Output output;
+  output.json = result_json(facts);
+  output.tables = result_tables(output.json, context.format() == Format::kTable);
+  if (input.job) {
+    add_job_keys(output.json, input, std::nullopt);
+    output.text = job_text(facts, input, output.json);
+  } else {
+    output.text = result_text(facts, output.json);
+  }
+  return output;
+}
+
+Output run_execute(Context& context, ExecuteArguments arguments) {
+  if (arguments.run.steps > 0) {
+    arguments.run.steps += arguments.warmup_steps;
+  }
+  if (arguments.ranks > 0) {
+    arguments.run.set.push_back(fmt::format("mapping.ranks={}", arguments.ranks));
+  }
+  const RunInput input = read_run_input(context, arguments.run);
+  const auto begin = std::chrono::steady_clock::now();
+  const exec::Execution run = execute(context, arguments, input);
+  const double wall_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const TraceIndex index(input.plan, run.outcome.trace);
+  RunFacts facts{input.plan, input.topology, run.outcome.trace, index};
+  facts.backend = arguments.backend;
+  facts.warmup_steps = std::max(arguments.warmup_steps, input.job ? input.job->warmup_steps : 0);
+  Output output = describe(context, facts, input);
+  add_training(output.json, run, input);
+  add_warnings(context, run, output.json);
+  output.json["engine"] = {{"wall_s", wall_s}, {"library", run.library}};
+  output.text += training_text(run, output.json);
+  output.text += fmt::format("{:<8}{:.3f} s · products by {}\n", "engine", wall_s, run.library);
+  if (run.outcome.failure) {
+    add_failure(output.json, *run.outcome.failure);
+    output.exit_code = exit_code_of(run.outcome.failure->kind);
+  }
+  for (const std::string& line :
+       write_run_files(arguments.files, input, run.outcome.trace, output.json)) {
+    context.say(line);
+  }
+  if (run.outcome.left_threads) {
+    end_with_stuck_threads(context, output, run);
+  }
+  return output;
+}
+
+}  // namespace
+
+Run add_execute(CLI::App& app) {
+  const auto arguments = std::make_shared<ExecuteArguments>();
+  arguments->run.for_execution = true;
+  add_run_arguments(app, arguments->run, "a job or a plan");
+  app.add_option("--backend", arguments->backend, "what runs it: threads of this machine")
+      ->required()
+      ->type_name("cpu");
+  app.add_option("-n", arguments->ranks, "only the first so many devices of the job")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("RANKS");
+  app.add_option("--warmup-steps", arguments->warmup_steps, "steps before those that are counted")
+      ->check(CLI::Range(0, 1'000'000))
+      ->type_name("N");
+  app.add_option("--timeout", arguments->timeout_s, "seconds without an op ending")
+      ->check(CLI::Range(0.01, 1e6))
+      ->type_name("S");
+  app.add_option("--seed", arguments->seed, "of samples and initial weights")->type_name("N");
+  app.add_option("--data", arguments->data,
+                 "samples to learn from, or small integers whose sums are exact")
+      ->type_name("clusters|integers");
+  app.add_flag("--reproducible", arguments->is_reproducible,
+               "loops of ours instead of OpenBLAS: the same bits on every machine");
+  app.add_flag("--pace", arguments->is_paced,
+               "ops take no less than they do in the simulation of the topology");
+  add_run_file_options(app, arguments->files);
+  return [arguments](Context& context) { return run_execute(context, *arguments); };
+}
+
+}  // namespace twinrun::cli

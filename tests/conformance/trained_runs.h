@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "core/model/catalogue.h"
+#include "exec/backends.h"
+#include "tests/core/strategy/example_jobs.h"
+
+namespace twinrun {
+
+// A job compiled for execution and run on threads.
+struct TrainedRun {
+  CompiledJob compiled;
+  exec::Execution execution;
+};
+
+inline CompiledJob compile_for_execution(const Job& job,
+                                         const std::string& model,
+                                         const std::string& topology,
+                                         std::int64_t steps) {
+  Diagnostics diagnostics;
+  std::optional<CompiledJob> compiled =
+      compile(job, *catalogue_model(model, 0), example_topology(topology),
+              {.steps = steps, .for_execution = true}, diagnostics);
+  if (!compiled) {
+    throw std::runtime_error(all_messages(diagnostics));
+  }
+  EXPECT_EQ(compiled->why_not_trained, "");
+  EXPECT_EQ(all_messages(validate(compiled->plan)), "");
+  return *std::move(compiled);
+}
+
+inline TrainedRun train(const Job& job,
+                        const std::string& model,
+                        const std::string& topology,
+                        std::int64_t steps,
+                        bool uses_integers) {
+  CompiledJob compiled = compile_for_execution(job, model, topology, steps);
+  exec::ExecuteOptions options;
+  options.uses_integers = uses_integers;
+  options.is_reproducible = true;
+  options.run.timeout_s = 20;
+  exec::Execution execution = exec::find_backend("cpu")->execute(compiled.plan, options);
+  EXPECT_FALSE(execution.outcome.failure)
+      << execution.outcome.failure.value_or(exec::Failure()).message;
+  return {std::move(compiled), std::move(execution)};
+}
+
+}  // namespace twinrun
