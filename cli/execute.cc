@@ -2,6 +2,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -21,8 +22,10 @@
 #include "cli/run_input.h"
 #include "cli/run_result.h"
 #include "cli/verb.h"
+#include "core/io/read_dataset.h"
 #include "core/trace/trace_index.h"
 #include "exec/backends.h"
+#include "exec/check_dataset.h"
 #include "exec/sha256.h"
 #include "sim/simulate.h"
 
@@ -42,7 +45,29 @@ struct ExecuteArguments {
   RunFiles files;
 };
 
-constexpr std::array<std::string_view, 2> kDataWords = {"clusters", "integers"};
+// Where samples come from: made here, or files.
+std::optional<Dataset> read_data(const std::string& data, const RunInput& input) {
+  if (data == "clusters" || data == "integers" || !input.plan.workload().is_trained()) {
+    return std::nullopt;
+  }
+  const Workload& workload = input.plan.workload();
+  Diagnostics diagnostics;
+  Dataset out;
+  if (const std::size_t comma = data.find(','); comma != std::string::npos) {
+    out = read_idx_dataset(Source::of_file(data.substr(0, comma)),
+                           Source::of_file(data.substr(comma + 1)), diagnostics);
+  } else {
+    const bool has_classes = workload.layers.back().kind == WorkKind::kSoftmaxCrossEntropy;
+    out = read_csv_dataset(Source::of_file(data), has_classes ? 1 : workload.layers.back().inputs,
+                           diagnostics);
+  }
+  diagnostics.throw_if_errors();
+  if (const std::string reason = exec::why_not_learned_from(out, workload); !reason.empty()) {
+    diagnostics.error("E0611", {data, ""}, reason);
+    diagnostics.throw_if_errors();
+  }
+  return out;
+}
 
 std::atomic<bool> interrupted{false};  // a signal handler can reach nothing else
 
@@ -89,15 +114,26 @@ exec::Execution execute(Context& context,
   Progress progress(context, "executing " + arguments.run.input);
   exec::ExecuteOptions options;
   options.seed = arguments.seed;
-  options.uses_integers = check_word("kind of data", arguments.data, kDataWords) == 1;
+  options.uses_integers = arguments.data == "integers";
+  const std::optional<Dataset> dataset = read_data(arguments.data, input);
+  options.dataset = dataset ? &*dataset : nullptr;
   options.is_reproducible = arguments.is_reproducible;
   options.run.timeout_s = arguments.timeout_s;
   options.run.interrupted = &interrupted;
   if (arguments.is_paced) {
     options.run.pace = simulated_durations(input);
   }
+  std::string newest;
+  const auto begin = std::chrono::steady_clock::now();
+  options.on_step = [&](const exec::StepReport& report) {
+    const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begin;
+    newest = fmt::format(
+        "step {}, {} each, loss {:.4g}", report.step + 1,
+        to_text(Time{std::llround(since.count() * 1e12 / static_cast<double>(report.step + 1))}),
+        report.loss);
+  };
   options.run.progress = [&](std::size_t done, std::size_t of) {
-    progress.update(static_cast<std::int64_t>(done), static_cast<std::int64_t>(of));
+    progress.update(static_cast<std::int64_t>(done), static_cast<std::int64_t>(of), newest);
   };
   const InterruptGuard guard;
   return backend_named(arguments.backend).execute(input.plan, options);
@@ -237,8 +273,9 @@ Run add_execute(CLI::App& app) {
       ->type_name("S");
   app.add_option("--seed", arguments->seed, "of samples and initial weights")->type_name("N");
   app.add_option("--data", arguments->data,
-                 "samples to learn from, or small integers whose sums are exact")
-      ->type_name("clusters|integers");
+                 "what to learn: made-up clusters, small integers whose sums are exact, a CSV file "
+                 "with the class in the last column, or two IDX files (IMAGES,LABELS)")
+      ->type_name("clusters|integers|FILE|FILE,FILE");
   app.add_flag("--reproducible", arguments->is_reproducible,
                "loops of ours instead of OpenBLAS: the same bits on every machine");
   app.add_flag("--pace", arguments->is_paced,

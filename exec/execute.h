@@ -1,19 +1,29 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "core/plan/dataset.h"
 #include "core/plan/plan.h"
 #include "exec/runner.h"
 
 namespace twinrun::exec {
 
+// A step of training that is over on all devices.
+struct StepReport {
+  std::int64_t step = 0;
+  double loss = 0;
+};
+
 struct ExecuteOptions {
   RunOptions run;
-  std::uint64_t seed = 1;        // of samples and initial weights
-  bool uses_integers = false;    // data whose sums are exact, so that runs agree bit for bit
-  bool is_reproducible = false;  // loops of ours instead of a library's kernels
+  std::uint64_t seed = 1;            // of samples and initial weights
+  bool uses_integers = false;        // data whose sums are exact, so that runs agree bit for bit
+  const Dataset* dataset = nullptr;  // samples of a file instead; it fits the workload
+  std::function<void(const StepReport&)> on_step;  // of training: now and then, the newest step
+  bool is_reproducible = false;                    // loops of ours instead of a library's kernels
 };
 
 // What came of it.

@@ -7,7 +7,7 @@ namespace twinrun {
 namespace {
 
 // E01xx reading text · E02xx shape of an object · E03xx topologies · E04xx plans · E05xx jobs ·
-// E06xx lists of transfers · E07xx options · Wxxxx warnings.
+// E06xx lists of transfers and samples · E07xx options · Wxxxx warnings.
 constexpr std::array kCodes = {
     DiagnosticCode{"E0101", "an input cannot be read",
                    "The file does not exist, is a directory, or may not be read. Paths are "
@@ -244,6 +244,17 @@ constexpr std::array kCodes = {
     DiagnosticCode{"E0605", "a transfer names a place that the topology does not have",
                    "src and dst are names of vertices (node0/gpu3) or numbers of hosts, counted "
                    "from 0 over all GPUs, or all CPUs where there is no GPU."},
+    DiagnosticCode{"E0610", "a line of samples cannot be read",
+                   "Every line has a sample and then its answer, all numbers, with commas between: "
+                   "as many as the model has inputs, then a class, or (mean squares) as many as it "
+                   "has outputs."},
+    DiagnosticCode{
+        "E0611", "samples do not fit the model",
+        "A sample has as many numbers as the model has inputs; classes are whole numbers "
+        "from 0, less than the model's outputs."},
+    DiagnosticCode{"E0612", "an IDX file cannot be read",
+                   "IMAGES,LABELS: two files in the format of MNIST, unpacked, with as many labels "
+                   "as images."},
     DiagnosticCode{
         "E0701", "--set names a key that a job does not have",
         "A path is a block and a key, such as training.local_batch_size; name, model and "

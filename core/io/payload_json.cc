@@ -12,6 +12,7 @@ namespace twinrun {
 namespace {
 
 constexpr std::int64_t kMostNumber = std::numeric_limits<std::uint32_t>::max();
+constexpr std::int64_t kMostInFlight = 1'000'000;
 
 template <class Words, class Word>
 std::string quoted_word(const Words& words, Word word) {
@@ -73,9 +74,11 @@ std::string workload_to_json(const Workload& workload) {
     layers += (layers.empty() ? "\n      " : ",\n      ") + layer_text(layer);
   }
   return fmt::format(
-      "{{\"global_batch\": {}, \"steps\": {}, \"tensor_ranks\": {}, \"optimizer\": {}, "
+      "{{\"global_batch\": {}, \"samples_per_update\": {}, \"steps\": {}, \"steps_in_flight\": {}, "
+      "\"batches_on_device\": {}, \"tensor_ranks\": {},\n    \"optimizer\": {}, "
       "\"learning_rate\": {},\n    \"layers\": [{}]}}",
-      workload.global_batch, workload.steps, workload.tensor_ranks, json_quoted(workload.optimizer),
+      workload.global_batch, workload.samples_per_update, workload.steps, workload.steps_in_flight,
+      workload.batches_on_device, workload.tensor_ranks, json_quoted(workload.optimizer),
       workload.learning_rate, layers);
 }
 
@@ -89,8 +92,10 @@ std::string payload_to_json(const Plan& plan, const Payload& payload) {
   add(payload.source != Store::kNone, "source", quoted_word(kStoreWords, payload.source));
   add(payload.target != Store::kNone, "target", quoted_word(kStoreWords, payload.target));
   add(payload.layer != 0, "layer", fmt::format("{}", payload.layer));
+  add(payload.boundaries != 1, "boundaries", fmt::format("{}", payload.boundaries));
   add(payload.accumulates, "accumulates", "true");
   add(payload.tensor_rank != 0, "tensor_rank", fmt::format("{}", payload.tensor_rank));
+  add(payload.versions != 1, "version", fmt::format("[{}, {}]", payload.version, payload.versions));
   if (payload.sender != no_id<DeviceId>()) {
     add(true, "sender", json_quoted(plan.device_name(payload.sender)));
   }
@@ -111,7 +116,11 @@ Workload read_workload(JsonValue value, Diagnostics& diagnostics) {
     object.require(key);
   }
   workload.global_batch = object.integer("global_batch", 1, kMostNumber).value_or(1);
+  workload.samples_per_update =
+      object.integer("samples_per_update", 1, kMostNumber).value_or(workload.global_batch);
   workload.steps = object.integer("steps", 1, kMostNumber).value_or(1);
+  workload.steps_in_flight = object.integer("steps_in_flight", 1, kMostInFlight).value_or(1);
+  workload.batches_on_device = object.integer("batches_on_device", 1, kMostInFlight).value_or(2);
   workload.tensor_ranks = object.integer("tensor_ranks", 1, kMostNumber).value_or(1);
   workload.optimizer = kOptimizerWords[object.one_of("optimizer", kOptimizerWords).value_or(0)];
   workload.learning_rate = object.number("learning_rate").value_or(0);
@@ -137,16 +146,22 @@ Payload read_payload(JsonValue value,
   payload.source = static_cast<Store>(object.one_of("source", kStoreWords).value_or(0));
   payload.target = static_cast<Store>(object.one_of("target", kStoreWords).value_or(0));
   payload.layer = number("layer");
+  payload.boundaries =
+      static_cast<std::uint32_t>(object.integer("boundaries", 1, kMostNumber).value_or(1));
   payload.accumulates = object.boolean("accumulates").value_or(false);
   payload.tensor_rank = number("tensor_rank");
   if (const auto sender = object.string("sender")) {
     payload.sender = device_named(*sender);
   }
-  if (const JsonValue share = object.find("share")) {
-    const CountRange parts = read_range(object, share);
-    payload.share = static_cast<std::uint32_t>(parts.begin);
-    payload.shares = static_cast<std::uint32_t>(parts.end);
-  }
+  const auto one_of_so_many = [&](std::string_view key, std::uint32_t& one, std::uint32_t& many) {
+    if (const JsonValue pair = object.find(key)) {
+      const CountRange parts = read_range(object, pair);
+      one = static_cast<std::uint32_t>(parts.begin);
+      many = static_cast<std::uint32_t>(parts.end);
+    }
+  };
+  one_of_so_many("share", payload.share, payload.shares);
+  one_of_so_many("version", payload.version, payload.versions);
   if (const JsonValue samples = object.find("samples")) {
     payload.samples = read_range(object, samples);
   }

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string dumped(const Json& json) {
+std::string json_text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -47,10 +47,10 @@ std::string save_job(const LoadedJob& loaded) {
     text += fmt::format(",\n  \"{}\": {}", key, value);
   };
   if (!job.name.empty()) {
-    add("name", dumped(job.name));
+    add("name", json_text(job.name));
   }
-  add("model", loaded.model_is_named ? dumped(job.model_name) : indented(save_model(loaded.model)));
-  add("topology", loaded.topology_is_named ? dumped(job.topology_name)
+  add("model", loaded.model_is_named ? json_text(job.model_name) : indented(save_model(loaded.model)));
+  add("topology", loaded.topology_is_named ? json_text(job.topology_name)
                                            : indented(save_topology(loaded.topology)));
   for (const std::string_view block : kJobBlocks) {
     const Json json = block_json(block, job);
@@ -58,7 +58,7 @@ std::string save_job(const LoadedJob& loaded) {
     const bool is_given =
         (block == "server" && job.server.given) || (block == "input" && job.input.given);
     if (!json.empty() || is_given) {
-      add(block, dumped(json));
+      add(block, json_text(json));
     }
   }
   return text + "\n}\n";

@@ -49,14 +49,41 @@ enum class Store : std::uint8_t {
   kMachineSums,          // of gradients, in a machine
   kServerSums,           // … on a server
   kServerParameters,     // the server's own weights
+  kHostActivations,      // moved out of a device: nothing that can be used is left there
+  kHostGradients,        // that a device sent to its host: a sum, until they are used
+  kHostParameters,       // the host's own weights
 };
-inline constexpr std::array<std::string_view, 12> kStoreWords = {
-    "none",      "samples", "batches", "activations",  "activation_gradients", "parameters",
-    "gradients", "reduced", "arrived", "machine_sums", "server_sums",          "server_parameters"};
+inline constexpr std::array<std::string_view, 15> kStoreWords = {"none",
+                                                                 "samples",
+                                                                 "batches",
+                                                                 "activations",
+                                                                 "activation_gradients",
+                                                                 "parameters",
+                                                                 "gradients",
+                                                                 "reduced",
+                                                                 "arrived",
+                                                                 "machine_sums",
+                                                                 "server_sums",
+                                                                 "server_parameters",
+                                                                 "host_activations",
+                                                                 "host_gradients",
+                                                                 "host_parameters"};
 
 constexpr bool has_rows(Store store) {
   return store == Store::kSamples || store == Store::kBatches || store == Store::kActivations ||
-         store == Store::kActivationGradients;
+         store == Store::kActivationGradients || store == Store::kHostActivations;
+}
+
+// A device has one for each other device: who sent it, or whose it is.
+constexpr bool has_sender(Store store) {
+  return store == Store::kArrived || store == Store::kHostActivations ||
+         store == Store::kHostGradients || store == Store::kHostParameters;
+}
+
+// Whoever reads such a sum leaves 0 behind.
+constexpr bool is_sum(Store store) {
+  return store == Store::kMachineSums || store == Store::kServerSums ||
+         store == Store::kHostGradients;
 }
 
 // What an op works on, so that it can be run for real; the simulator never looks at it. Many ops
@@ -68,8 +95,11 @@ struct Payload {
   bool accumulates = false;               // adds to the gradients of earlier micro-batches
   std::uint32_t layer = 0;                // of a pass; of activations that move, their boundary:
                                           // layer b reads boundary b and writes b + 1
+  std::uint32_t boundaries = 1;           // … so many from there on
   std::uint32_t tensor_rank = 0;          // whose share of divided layers this is
-  DeviceId sender = no_id<DeviceId>();    // of what is in Store::kArrived
+  std::uint32_t version = 0;              // of weights: passes read it, updates write it …
+  std::uint32_t versions = 1;             // … where so many are kept in turn, from the one before
+  DeviceId sender = no_id<DeviceId>();    // of stores that have one for each
   std::uint32_t share = 0;                // only this part of each range below …
   std::uint32_t shares = 1;               // … of so many equal ones, the larger first
   CountRange samples = {};                // of the step's batch over all replicas

@@ -42,6 +42,7 @@ std::uint64_t hash_of_payload(const Payload& payload) {
                        number(payload.layer) << 32;
   hash = hash_pair(hash_pair(hash, payload.tensor_rank), index_of(payload.sender));
   hash = hash_pair(hash_pair(hash, payload.share), payload.shares);
+  hash = hash_pair(hash_pair(hash, payload.boundaries), payload.version);
   hash = hash_pair(hash_pair(hash, number(payload.samples.begin)), number(payload.samples.end));
   for (const CountRange& range : payload.elements) {
     hash = hash_pair(hash_pair(hash, number(range.begin)), number(range.end));
@@ -265,6 +266,11 @@ void PlanBuilder::add_memory_effect(OpId op, MemoryEffect effect) {
   TWINRUN_CHECK(index_of(op) < size());
   effect_op_.push_back(op);
   effects_.push_back(effect);
+}
+
+bool PlanBuilder::has_payload(OpId op) const {
+  return index_of(op) < columns_.payload.size() &&
+         columns_.payload[index_of(op)] != no_id<PayloadId>();
 }
 
 void PlanBuilder::set_payload(OpId op, const Payload& payload) {

@@ -100,6 +100,7 @@ class PlanBuilder {
   void add_memory_effect(OpId op, MemoryEffect effect);
   void set_workload(Workload workload) { columns_.workload = std::move(workload); }
   void set_payload(OpId op, const Payload& payload);
+  [[nodiscard]] bool has_payload(OpId op) const;
 
   [[nodiscard]] std::size_t size() const { return columns_.kind.size(); }
   [[nodiscard]] std::string_view id(OpId op) const;  // valid until the next add

@@ -39,9 +39,12 @@ struct WorkLayer {
 struct Workload {
   std::vector<WorkLayer> layers;
   std::int64_t tensor_ranks = 1;
-  std::int64_t global_batch = 1;  // samples of a step, over all replicas
+  std::int64_t global_batch = 1;        // samples of a step, over all replicas
+  std::int64_t samples_per_update = 1;  // … of an update: all, unless micro-batches have their own
   std::int64_t steps = 0;
-  std::string optimizer;  // sgd, momentum, adam, adamw
+  std::int64_t steps_in_flight = 1;    // whose activations are there at once
+  std::int64_t batches_on_device = 2;  // of samples: one that computes, others that come
+  std::string optimizer;               // sgd, momentum, adam, adamw
   double learning_rate = 0;
   bool operator==(const Workload&) const = default;
 

@@ -21,10 +21,10 @@ void BatchFeed::begin_step(const RankStep& at) {
   const VertexId host = steps_.host_of(layout.devices[at.rank]);
   const bool is_fed = at.stage == 0 && !steps_.job().input.given && host != no_id<VertexId>() &&
                       host != layout.devices[at.rank];
-  steps_.set_input_store(is_fed ? Store::kBatches : Store::kSamples);
   if (!is_fed) {
     return;
   }
+  steps_.set_input_store(Store::kBatches);
   const Bytes bytes{layout.local_batch * steps_.model().inputs *
                     stored_bytes(steps_.job().training.dtype)};
   const DeviceId from = steps_.device_at(host);

@@ -62,11 +62,24 @@ OpId CollectiveServer::add(const RankStep& at, CollectiveKind kind, OpId after) 
        .dtype = dtype,
        .root = has_root(kind) ? steps_.device(root) : no_id<DeviceId>()});
   steps_.plan().depend(op, after);
-  if (steps_.payloads().wanted() && has_root(kind)) {  // sharded ones are simulated only
-    const Store store = kind == CollectiveKind::kReduce ? Store::kGradients : Store::kParameters;
-    steps_.set_payload(op, Payloads::elements(store, at.tensor, steps_.elements_on(at)));
-  }
+  const bool gathers = kind == CollectiveKind::kReduce || kind == CollectiveKind::kAllToAll;
+  const Store store = gathers ? Store::kGradients : Store::kParameters;
+  say_what(at, op, Verb::kMove, store, kind == CollectiveKind::kAllToAll ? Store::kArrived : store);
   return op;
+}
+
+// Of sharded servers, each has its share of the elements.
+void CollectiveServer::say_what(
+    const RankStep& at, OpId op, Verb verb, Store source, Store target) {
+  if (!steps_.payloads().wanted()) {
+    return;
+  }
+  Payload payload = Payloads::elements(verb, source, target, at.tensor, steps_.elements_on(at));
+  if (is_sharded_) {
+    payload.shares = static_cast<std::uint32_t>(steps_.layout().replicas);
+    payload.share = static_cast<std::uint32_t>(at.replica);
+  }
+  steps_.set_payload(op, payload);
 }
 
 // Adds up what came from every replica: each is read once, the sum written.
@@ -80,6 +93,7 @@ OpId CollectiveServer::sum_shares(const RankStep& at, std::int64_t share, OpId a
                                  dtype,
                                  std::nullopt});
   steps_.plan().depend(sum, after);
+  say_what(at, sum, Verb::kAdd, Store::kArrived, Store::kServerSums);
   return sum;
 }
 
@@ -89,10 +103,9 @@ OpId CollectiveServer::update(const RankStep& at, std::int64_t share, OpId arriv
       sum_tied_gradients(steps_, at, is_sharded_ ? steps_.layout().replicas : 1, {arrived});
   after.push_back(arrived);
   const OpId op = steps_.add_update(at, share, after);
-  if (steps_.payloads().wanted()) {
-    steps_.set_payload(op, Payloads::elements(Verb::kUpdate, Store::kGradients, Store::kParameters,
-                                              at.tensor, steps_.elements_on(at)));
-  }
+  const bool is_summed = is_sharded_ && steps_.layout().replicas > 1;
+  say_what(at, op, Verb::kUpdate, is_summed ? Store::kServerSums : Store::kGradients,
+           Store::kParameters);
   return op;
 }
 

@@ -28,6 +28,7 @@ class CollectiveServer : public GradientSync {
   OpId add(const RankStep& at, CollectiveKind kind, OpId after);
   OpId update(const RankStep& at, std::int64_t share, OpId arrived);
   OpId sum_shares(const RankStep& at, std::int64_t share, OpId after);
+  void say_what(const RankStep& at, OpId op, Verb verb, Store source, Store target);
   [[nodiscard]] std::int64_t share_of(std::int64_t parameters) const;
 
   StepBuilder& steps_;

@@ -21,7 +21,9 @@ InputFeed::InputFeed(StepBuilder& steps)
       feed_of_(steps.layout().ranks(), kNoFeed),
       ready_(steps.layout().ranks()),
       last_(steps.layout().ranks(), no_id<OpId>()),
-      begun_(steps.layout().ranks(), -1) {
+      begun_(steps.layout().ranks(), -1),
+      is_copied_(steps.layout().ranks(), false) {
+  steps.keep_batches(steps.job().input.prefetch + 1);
   find_feeds();
   for (std::int64_t step = 0; step < steps.steps(); ++step) {
     for (Feed& feed : feeds_) {
@@ -102,6 +104,12 @@ void InputFeed::emit(Feed& feed, std::int64_t step) {
             plan.add_copy(steps_.id(steps_.at(to, step), "input/copy"),
                           plan.stream(steps_.device_at(host), fmt::format("input-rank{}", to)),
                           steps_.device(to), {samples * on_device}));
+      Payload payload =
+          Payloads::rows(Store::kSamples, 0, {at.replica * samples, (at.replica + 1) * samples});
+      payload.verb = Verb::kCopy;
+      payload.target = Store::kBatches;
+      steps_.set_payload(last, payload);
+      is_copied_[to] = true;
     }
     ready_[to].push_back(last);
   }

@@ -29,6 +29,7 @@ class InputFeed : public PassHook {
   void after_block(
       const RankStep& at, std::size_t block, Pass pass, std::string_view micro, OpId last) override;
   void step_ended(const RankStep& at, OpId last) override;
+  [[nodiscard]] bool brings_samples(std::size_t rank) const override { return is_copied_[rank]; }
 
  private:
   struct Feed {
@@ -49,6 +50,7 @@ class InputFeed : public PassHook {
   std::vector<std::vector<OpId>> ready_;  // by rank and step: its batch is there
   std::vector<OpId> last_;                // by rank: the op behind which it is now
   std::vector<std::int64_t> begun_;       // by rank: the newest step
+  std::vector<bool> is_copied_;           // by rank: its batches come from a host
 };
 
 }  // namespace twinrun

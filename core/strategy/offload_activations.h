@@ -33,10 +33,12 @@ class OffloadActivations : public PassHook {
     std::size_t block = 0;
     std::string micro;
     OpId last{};
+    CountRange samples = {};
   };
   using Key = std::pair<std::size_t, std::string>;  // block and micro-batch
 
   [[nodiscard]] Key key_of(const RankStep& at, std::size_t block, std::string_view micro) const;
+  void say_what_moves(OpId copy, const Visit& visit, Store source, Store target);
   [[nodiscard]] std::string name_of(std::string_view what, const Visit& visit) const;
 
   StepBuilder& steps_;

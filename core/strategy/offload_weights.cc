@@ -38,6 +38,7 @@ void OffloadWeights::set_rank(std::size_t rank) {
     here_.clear();
     newest_.reset();
     gradients_out_.clear();
+    out_.clear();
     updated_ = no_id<OpId>();
   }
 }
@@ -73,8 +74,13 @@ std::vector<OpId> OffloadWeights::before_block(const RankStep& at,
   const StateBytes state =
       state_bytes(steps_.job().training.dtype, steps_.job().training.optimizer);
   const Bytes weights = bytes_of(block, state.weight);
+  std::vector<OpId> wait;
+  if (const auto out = out_.find(block); pass == Pass::kBackward && out != out_.end()) {
+    wait.push_back(out->second);  // gradients of the micro-batch before are still to leave
+    out_.erase(out);
+  }
   if (weights.count == 0 || !here_.insert(block).second) {
-    return {};
+    return wait;
   }
   const std::string name =
       fmt::format("offload/in/{}/{}{}", kPassWords[static_cast<std::size_t>(pass)],
@@ -83,7 +89,12 @@ std::vector<OpId> OffloadWeights::before_block(const RankStep& at,
   if (updated_ != no_id<OpId>()) {
     steps_.plan().depend(in, updated_);
   }
-  return {in};
+  if (steps_.payloads().wanted()) {
+    say_what(at, in, Verb::kCopy, Store::kHostParameters, Store::kParameters,
+             {steps_.elements_of_block(block)});
+  }
+  wait.push_back(in);
+  return wait;
 }
 
 void OffloadWeights::after_block(
@@ -101,6 +112,11 @@ void OffloadWeights::after_block(
     const std::string name =
         fmt::format("offload/out/{}{}", steps_.model().blocks[block].name, micro);
     gradients_out_.push_back(copies_.out(at, name, MemoryPart::kGradients, gradients, last));
+    out_[block] = gradients_out_.back();
+    if (steps_.payloads().wanted()) {
+      say_what(at, out_[block], Verb::kAdd, Store::kGradients, Store::kHostGradients,
+               {steps_.elements_of_block(block)});
+    }
   }
 }
 
@@ -121,6 +137,10 @@ OpId OffloadWeights::update(const RankStep& at,
     for (const OpId op : after) {
       plan.depend(out, op);
     }
+    if (steps_.payloads().wanted()) {
+      say_what(at, out, Verb::kAdd, steps_.gradient_store(), Store::kHostGradients,
+               steps_.elements_on(at));
+    }
     gradients_out_.push_back(out);
   }
   updated_ =
@@ -137,7 +157,22 @@ OpId OffloadWeights::update(const RankStep& at,
     plan.depend(updated_, op);
   }
   gradients_out_.clear();
+  if (steps_.payloads().wanted()) {
+    say_what(at, updated_, Verb::kUpdate, Store::kHostGradients, Store::kHostParameters,
+             steps_.elements_on(at));
+  }
   return updated_;
+}
+
+void OffloadWeights::say_what(const RankStep& at,
+                              OpId op,
+                              Verb verb,
+                              Store source,
+                              Store target,
+                              std::vector<CountRange> ranges) {
+  Payload payload = Payloads::elements(verb, source, target, at.tensor, std::move(ranges));
+  payload.sender = steps_.device(at.rank);
+  steps_.set_payload(op, payload);
 }
 
 }  // namespace twinrun

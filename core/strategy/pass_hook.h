@@ -33,6 +33,10 @@ class PassHook {
   // The pass has left the block; `last` was its last op.
   virtual void after_block(
       const RankStep&, std::size_t /*block*/, Pass, std::string_view /*micro*/, OpId /*last*/) {}
+  // Whether it copies samples to the rank, where its first layers find them.
+  [[nodiscard]] virtual bool brings_samples(std::size_t /*rank*/) const { return false; }
+  // Whether it takes the gradients of each micro-batch away.
+  [[nodiscard]] virtual bool takes_gradients() const { return false; }
   // Whether weights, gradients and optimizer state are somewhere else than on the rank.
   [[nodiscard]] virtual bool holds_state() const { return false; }
   // Updates the weights in its own way; no op when the rank is to do it.

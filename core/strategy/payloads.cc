@@ -99,6 +99,7 @@ TrainedJob trained_job(const Job& job, const Model& model, const Layout& layout)
   Workload& workload = out.workload;
   workload.tensor_ranks = layout.tensor;
   workload.global_batch = layout.global_batch;
+  workload.samples_per_update = layout.global_batch;
   workload.optimizer = kOptimizerWords[static_cast<std::size_t>(job.training.optimizer)];
   workload.learning_rate = job.training.learning_rate;
   const std::vector<TensorSplit> splits = tensor_splits(model, job.parallelism.sequence_parallel);
@@ -145,6 +146,8 @@ Payload Payloads::pass(const Piece& piece, const PassData& data, std::int64_t te
   out.accumulates = piece.verb == Verb::kBackwardWeight && data.accumulates;
   out.layer = static_cast<std::uint32_t>(piece.layer);
   out.tensor_rank = static_cast<std::uint32_t>(tensor);
+  out.version = data.version;
+  out.versions = data.versions;
   out.samples = data.samples;
   return out;
 }

@@ -27,6 +27,8 @@ struct PassData {
   CountRange samples = {};
   bool accumulates = false;       // gradients of earlier micro-batches are there
   Store input = Store::kSamples;  // where the first layer finds its samples
+  std::uint32_t version = 0;      // of the weights, …
+  std::uint32_t versions = 1;     // … of so many that are kept
 };
 
 // Makes the payloads of ops; a plan that is only simulated has none.

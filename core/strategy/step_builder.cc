@@ -10,6 +10,7 @@
 #include "core/base/check.h"
 #include "core/compute/compute_time.h"
 #include "core/strategy/optimizer_state.h"
+#include "core/strategy/pipedream.h"
 #include "core/strategy/tied_weights.h"
 
 namespace twinrun {
@@ -92,6 +93,28 @@ void StepBuilder::set_workload(Workload workload) {
 void StepBuilder::set_payload(OpId op, const Payload& payload) {
   if (payloads_.wanted()) {
     plan_.set_payload(op, payload);
+  }
+}
+
+// Of step k + 1 the first micro-batches may run while the last ones of step k are on their way back
+// (pipedream_schedule): a stage is at most so many passes ahead of the last one.
+void StepBuilder::update_each_micro_batch() {
+  updates_each_micro_batch_ = true;
+  if (payloads_.wanted()) {
+    Workload workload = payloads_.workload();
+    workload.samples_per_update = layout_.replicas * layout_.micro_batch;
+    workload.steps_in_flight =
+        1 + (layout_.stages - 1 + layout_.micro_batches - 1) / layout_.micro_batches;
+    workload.batches_on_device += workload.steps_in_flight - 1;
+    set_workload(std::move(workload));
+  }
+}
+
+void StepBuilder::keep_batches(std::int64_t count) {
+  if (payloads_.wanted()) {
+    Workload workload = payloads_.workload();
+    workload.batches_on_device = count + workload.steps_in_flight - 1;
+    set_workload(std::move(workload));
   }
 }
 
@@ -255,6 +278,19 @@ CountRange StepBuilder::samples_of(const RankStep& at, std::int64_t micro) const
   return {begin, begin + layout_.micro_batch};
 }
 
+// Where each micro-batch updates the weights, a pass sees those of the update that was the last
+// before its forward pass, and backward the same ones (Harlap et al., arXiv:1806.03377).
+PassData StepBuilder::pass_data_of(const RankStep& at, std::int64_t micro) const {
+  PassData data{samples_of(at, micro), false, input_store_};
+  if (updates_each_micro_batch_) {
+    const std::int64_t versions = pipedream_versions(layout_.stages, at.stage);
+    const std::int64_t updates = at.step * layout_.micro_batches + micro - (versions - 1);
+    data.version = static_cast<std::uint32_t>(std::max<std::int64_t>(updates, 0) % versions);
+    data.versions = static_cast<std::uint32_t>(versions);
+  }
+  return data;
+}
+
 std::size_t StepBuilder::boundary_of(std::int64_t part, bool is_input) const {
   const ChunkRange& blocks = parts_[static_cast<std::size_t>(part)];
   const Block& block = model_.blocks[is_input ? blocks.first : blocks.end - 1];
@@ -275,7 +311,7 @@ void StepBuilder::say_what_moves(
 
 // Sharded state is divided block by block.
 void StepBuilder::say_what_is_updated(const RankStep& at, OpId update, const GradientSync& sync) {
-  if (!payloads_.wanted() || updates_each_micro_batch_) {  // versions of weights: simulated only
+  if (!payloads_.wanted() || plan_.has_payload(update)) {  // an option of the job has said so
     return;
   }
   const auto shards = static_cast<std::uint32_t>(sync.update_shards());
@@ -290,7 +326,20 @@ void StepBuilder::say_what_is_updated(const RankStep& at, OpId update, const Gra
                                        at.tensor, std::move(ranges));
   payload.share = static_cast<std::uint32_t>(at.replica) % shards;
   payload.shares = shards;
+  if (updates_each_micro_batch_) {
+    const std::int64_t versions = pipedream_versions(layout_.stages, at.stage);
+    const std::int64_t number = at.step * layout_.micro_batches + at.micro + 1;
+    payload.version = static_cast<std::uint32_t>(number % versions);
+    payload.versions = static_cast<std::uint32_t>(versions);
+  }
   plan_.set_payload(update, payload);
+}
+
+// Gradients of a micro-batch stay on the rank, for the next one to add to.
+bool StepBuilder::keeps_gradients() const {
+  return !updates_each_micro_batch_ &&
+         std::none_of(hooks_.begin(), hooks_.end(),
+                      [](const auto& hook) { return hook->takes_gradients(); });
 }
 
 void StepBuilder::hold(std::size_t rank, MemoryPart part, Bytes bytes) {
@@ -346,6 +395,10 @@ void StepBuilder::run(const Schedule& schedule, GradientSync& sync) {
 
 void StepBuilder::emit_rank(std::size_t rank, const Schedule& schedule, GradientSync& sync) {
   RankProgram program{at(rank, 0), sync};
+  input_store_ = Store::kSamples;
+  for (const auto& hook : hooks_) {
+    input_store_ = hook->brings_samples(rank) ? Store::kBatches : input_store_;
+  }
   std::int64_t begun = -1;
   for (const StageAction& action :
        schedule({layout_.stages, layout_.virtual_stages, layout_.micro_batches, steps_},
@@ -384,6 +437,7 @@ void StepBuilder::update(RankProgram& program) {
       after.insert(after.end(), sums.begin(), sums.end());
     }
     const std::int64_t shards = sync.update_shards();
+    gradient_store_ = sync.gradient_store();
     last = add_update(program.at, (parameters_on(program.at) + shards - 1) / shards, after);
     say_what_is_updated(program.at, last, sync);
     sync.updated(program.at, last);
@@ -411,7 +465,7 @@ void StepBuilder::forward(RankProgram& program, const StageAction& action) {
   if (program.last_send != no_id<OpId>()) {
     after.push_back(program.last_send);
   }
-  set_pass_data({samples_of(program.at, action.micro), false, input_store_});
+  set_pass_data(pass_data_of(program.at, action.micro));
   const OpId last =
       emit_pass(program.at, chunk.forward, micro_text(action.micro), after, &program.sync, false);
   const OpId sent = send(program, action, true, last);
@@ -424,8 +478,9 @@ void StepBuilder::backward(RankProgram& program, const StageAction& action) {
   const std::string micro = micro_text(action.micro);
   std::vector<bool>::reference has_gradients =
       program.has_gradients[static_cast<std::size_t>(action.chunk)];
-  set_pass_data({samples_of(program.at, action.micro), has_gradients && !updates_each_micro_batch_,
-                 input_store_});
+  PassData data = pass_data_of(program.at, action.micro);
+  data.accumulates = has_gradients && keeps_gradients();
+  set_pass_data(data);
   has_gradients = true;
   std::vector<OpId> after;
   if (program.last_send != no_id<OpId>()) {

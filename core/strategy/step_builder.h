@@ -58,7 +58,7 @@ class StepBuilder {
   // GPipe: a partition is recomputed as a whole, without waiting for the gradient to come.
   void recompute_whole_chunks() { recompute_whole_chunks_ = true; }
   // PipeDream: weights change after each micro-batch rather than each step.
-  void update_each_micro_batch() { updates_each_micro_batch_ = true; }
+  void update_each_micro_batch();
   [[nodiscard]] bool updates_each_micro_batch() const { return updates_each_micro_batch_; }
   // For a plan that is to be run for real.
   void set_workload(Workload workload);
@@ -67,8 +67,12 @@ class StepBuilder {
 
   // What the passes emitted from here on work on.
   void set_pass_data(const PassData& data) { pass_data_ = data; }
+  [[nodiscard]] const PassData& pass_data() const { return pass_data_; }
+  // So many batches are on a device, or on their way to it, at once.
+  void keep_batches(std::int64_t count);
   // Where the first layers of this rank find their samples.
   void set_input_store(Store store) { input_store_ = store; }
+  [[nodiscard]] Store gradient_store() const { return gradient_store_; }
   [[nodiscard]] const Payloads& payloads() const { return payloads_; }
   // Nothing, unless the plan is to be run for real.
   void set_payload(OpId op, const Payload& payload);
@@ -138,8 +142,10 @@ class StepBuilder {
   OpId add_tensor_collective(const RankStep& at, const TensorCollective& what, std::string_view id);
   void say_what_is_updated(const RankStep& at, OpId update, const GradientSync& sync);
   [[nodiscard]] CountRange samples_of(const RankStep& at, std::int64_t micro) const;
+  [[nodiscard]] PassData pass_data_of(const RankStep& at, std::int64_t micro) const;
   [[nodiscard]] std::size_t boundary_of(std::int64_t part, bool is_input) const;
   void say_what_moves(const RankStep& at, OpId op, std::int64_t micro, Store, std::size_t boundary);
+  [[nodiscard]] bool keeps_gradients() const;
   void hold_state(std::size_t rank, bool updates);
   [[nodiscard]] bool should_merge() const;
   std::vector<ChunkPieces> chunks_with(Recompute recompute);
@@ -171,6 +177,7 @@ class StepBuilder {
   Payloads payloads_;
   PassData pass_data_;
   Store input_store_ = Store::kSamples;
+  Store gradient_store_ = Store::kGradients;  // where the update finds them
   bool merged_ = false;
   bool recompute_whole_chunks_ = false;
   bool updates_each_micro_batch_ = false;

@@ -31,7 +31,7 @@ CollectiveExchange::CollectiveExchange(const CollectiveSchedule& schedule)
   TWINRUN_CHECK(schedule.participants() == schedule.spec().ranks);
 }
 
-void CollectiveExchange::run(std::uint32_t rank, std::span<float> array) {
+void CollectiveExchange::run(std::uint32_t rank, std::span<float> array, std::span<float> into) {
   TWINRUN_CHECK(array.size() >= element_count());
   Party& self = parties_[rank];
   self.array = array.data();
@@ -42,7 +42,7 @@ void CollectiveExchange::run(std::uint32_t rank, std::span<float> array) {
     schedule_.transfers(rank, number, step);
     self.begun.raise_to(number + 1);
     for (const Transfer& transfer : step.receives) {
-      receive(step, transfer, number, array.data(), staged);
+      receive(step, transfer, number, into.data(), staged);
     }
     sent += static_cast<std::uint32_t>(step.sends.size());
     self.taken.wait_for(sent);

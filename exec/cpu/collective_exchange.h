@@ -25,8 +25,9 @@ class CollectiveExchange {
     return static_cast<std::size_t>(schedule_.spec().bytes) / sizeof(float);
   }
   // The array of `rank`, which holds the result afterwards; returns when nobody reads it any more.
-  // Once for each rank.
-  void run(std::uint32_t rank, std::span<float> array);
+  // Once for each rank. An all_to_all sets down what arrives elsewhere.
+  void run(std::uint32_t rank, std::span<float> array) { run(rank, array, array); }
+  void run(std::uint32_t rank, std::span<float> array, std::span<float> into);
   void stop();
 
  private:

@@ -21,7 +21,8 @@ std::int64_t total(const Ranges& ranges) {
 }
 
 bool is_divided(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
+  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ||
+         kind == CollectiveKind::kAllToAll;
 }
 
 // Each range is divided among the ranks by itself; one rank's shares of all of them stand beside
@@ -135,6 +136,9 @@ void CpuBackend::receive(OpId op) {
 void CpuBackend::collective(OpId op) {
   CollectiveExchange& exchange = *exchanges_[index_of(plan_.collective(op).instance)];
   const std::uint32_t rank = rank_in_group(plan_, op);
+  if (plan_.shape(op).kind == CollectiveKind::kAllToAll) {
+    return exchange_shares(op, exchange, rank);
+  }
   if (is_divided(plan_.shape(op).kind)) {
     return divided_collective(op, exchange, rank);
   }
@@ -170,6 +174,28 @@ void CpuBackend::divided_collective(OpId op, CollectiveExchange& exchange, std::
   exchange.run(rank, array);
   for (std::uint32_t other = gathers ? 0 : rank; other < (gathers ? ranks : rank + 1); ++other) {
     divided.for_each_share(other, get);
+  }
+}
+
+// Every rank sends each other its share of what it has, and keeps the shares apart that come.
+void CpuBackend::exchange_shares(OpId op, CollectiveExchange& exchange, std::uint32_t rank) {
+  const MovedData data = work_.moved(op);
+  const auto ranks = static_cast<std::uint32_t>(plan_.group_devices(plan_.shape(op).group).size());
+  const DividedArray divided(data.ranges, ranks);
+  std::vector<float> sent(divided.size());
+  for (std::uint32_t other = 0; other < ranks; ++other) {
+    divided.for_each_share(other, [&](std::span<float> share, std::size_t at) {
+      std::copy(share.begin(), share.end(), sent.begin() + static_cast<std::ptrdiff_t>(at));
+    });
+  }
+  std::vector<float> arrived = sent;  // a rank's own share stays where it is
+  exchange.run(rank, sent, arrived);
+  for (std::uint32_t other = 0; other < data.from_each.size(); ++other) {
+    std::size_t range = 0;
+    divided.for_each_share(other, [&](std::span<float>, std::size_t at) {
+      const std::span<float> into = data.from_each[other][range++];
+      std::copy_n(arrived.begin() + static_cast<std::ptrdiff_t>(at), into.size(), into.begin());
+    });
   }
 }
 

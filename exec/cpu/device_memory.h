@@ -12,6 +12,9 @@
 
 namespace twinrun::exec {
 
+// Where a copy goes; of other ops, their own device.
+DeviceId target_device(const Plan& plan, OpId op);
+
 // The arrays of all devices that the payloads of a plan name, made once and then only read as a
 // table. Pages that nobody touches take no memory.
 class DeviceMemory {
@@ -24,26 +27,32 @@ class DeviceMemory {
     Store store = Store::kNone;
     std::uint32_t number = 0;  // boundary, or tensor-parallel rank
     DeviceId sender = no_id<DeviceId>();
-    std::uint32_t moment = 0;  // 1 and 2: an optimizer's, of weights
+    std::uint32_t moment = 0;   // 1 and 2: an optimizer's, of weights
+    std::uint32_t version = 0;  // of a device's weights
     auto operator<=>(const Key&) const = default;
   };
   static Key key_of(DeviceId device, Store store, const Payload& payload);
+  static Key moment_key(Key weights, int moment);
 
   [[nodiscard]] float* array(const Key& key) const;
+  // Of a step's batch: steps that are there at once have rows of their own.
   [[nodiscard]] float* row(DeviceId device,
                            Store store,
                            std::size_t boundary,
+                           std::int64_t step,
                            std::int64_t sample) const;
   [[nodiscard]] std::int64_t width(std::size_t boundary) const { return widths_[boundary]; }
-  // Of a step's batch, in one of the two copies that a device has.
-  [[nodiscard]] std::span<float> batch(DeviceId device,
-                                       std::int64_t step,
-                                       const CountRange& samples) const;
-  // The ranges that a payload names in a store, cut to its share unless all are asked for.
-  [[nodiscard]] std::vector<std::span<float>> ranges(DeviceId device,
-                                                     Store store,
-                                                     const Payload& payload,
-                                                     bool is_whole) const;
+  // The ranges that a payload names in a store of the device, in that step.
+  struct Place {
+    DeviceId device{};
+    Store store = Store::kNone;
+    std::int64_t step = 0;
+    bool is_whole = false;  // rather than cut to the payload's share
+  };
+  [[nodiscard]] std::vector<std::span<float>> ranges(const Place& place,
+                                                     const Payload& payload) const;
+  // Who sent what there is in Store::kArrived, for a tensor-parallel rank.
+  [[nodiscard]] std::vector<DeviceId> senders(DeviceId device, std::uint32_t tensor_rank) const;
 
   template <class Call>
   void for_each(const Call& call) const {
@@ -58,11 +67,14 @@ class DeviceMemory {
   };
   void add(const Key& key, std::int64_t elements);
   void add_pass(DeviceId device, const Payload& payload);
-  [[nodiscard]] std::int64_t size_of(Store store, std::size_t boundary) const;
+  void add_store(DeviceId device, Store store, const Payload& payload);
+  [[nodiscard]] std::int64_t copies_of(Store store) const;
 
   std::map<Key, std::unique_ptr<float[], Free>> arrays_;
   std::vector<std::int64_t> widths_;  // by boundary: elements of a sample on one device
   std::int64_t rows_;
+  std::int64_t steps_in_flight_;
+  std::int64_t batches_;
   std::int64_t elements_;  // of the model
 };
 

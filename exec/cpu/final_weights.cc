@@ -1,12 +1,26 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "exec/cpu/training_work.h"
 
 namespace twinrun::exec {
 namespace {
+
+// The version that each device's last update wrote.
+std::map<DeviceId, std::uint32_t> newest_versions(const Plan& plan) {
+  std::map<DeviceId, std::uint32_t> newest;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    const OpId op = id_at<OpId>(i);
+    const Payload* const payload = plan.payload(op);
+    if (payload != nullptr && payload->verb == Verb::kUpdate) {
+      newest[plan.device(op)] = payload->version;
+    }
+  }
+  return newest;
+}
 
 // Calls once for each range of weights that some device updates.
 void for_each_updated(
@@ -15,17 +29,19 @@ void for_each_updated(
     const std::function<void(std::uint32_t tensor_rank, std::size_t first, std::span<float>)>&
         call) {
   std::set<std::pair<DeviceId, const Payload*>> seen;
+  const std::map<DeviceId, std::uint32_t> newest = newest_versions(plan);
   for (std::size_t i = 0; i < plan.size(); ++i) {
     const OpId op = id_at<OpId>(i);
     const Payload* const payload = plan.payload(op);
     const bool is_update = payload != nullptr && payload->verb == Verb::kUpdate;
-    if (!is_update || !seen.insert({plan.device(op), payload}).second) {
+    const bool is_newest = is_update && payload->version == newest.at(plan.device(op));
+    if (!is_newest || !seen.insert({plan.device(op), payload}).second) {
       continue;
     }
     const float* const base =
         memory.array(DeviceMemory::key_of(plan.device(op), payload->target, *payload));
     for (const std::span<float> range :
-         memory.ranges(plan.device(op), payload->target, *payload, false)) {
+         memory.ranges({plan.device(op), payload->target}, *payload)) {
       call(payload->tensor_rank, static_cast<std::size_t>(range.data() - base), range);
     }
   }

@@ -11,6 +11,7 @@ namespace twinrun::exec {
 // What a message or collective reads and writes on one device.
 struct MovedData {
   std::vector<std::span<float>> ranges;
+  std::vector<std::vector<std::span<float>>> from_each = {};  // of all_to_all: where it arrives
   bool is_taken = false;       // a sum: whoever reads it leaves 0 behind
   std::mutex* lock = nullptr;  // to be held while it is read, where others may write meanwhile
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/base/splitmix.h"
 
@@ -9,10 +10,22 @@ namespace twinrun::exec {
 namespace {
 
 constexpr std::int64_t kMostBatches = 8;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 21;  // of samples that are made
 constexpr double kNoise = 0.5;
 constexpr std::int64_t kIntegerValues = 5;  // -2 … 2
 
-enum Stream : std::uint64_t { kLabels, kNoiseOfInputs, kCentres, kTargets, kWeights };
+enum Stream : std::uint64_t { kLabels, kNoiseOfInputs, kCentres, kTargets, kWeights, kOrder };
+
+// As many as the run has steps, unless that were too much to make.
+std::int64_t batches_made(const Workload& workload) {
+  const std::int64_t most =
+      kMostElements / (workload.global_batch * workload.layers.front().inputs);
+  return std::clamp<std::int64_t>(workload.steps, 1, std::max(kMostBatches, most));
+}
+
+bool learns_classes(const Workload& workload) {
+  return workload.layers.back().kind == WorkKind::kSoftmaxCrossEntropy;
+}
 
 // Where element (row, column) of a rank's share stands in the whole layer.
 struct WholePlace {
@@ -39,13 +52,51 @@ TrainingData::TrainingData(const Workload& workload, DataKind kind, std::uint64_
       seed_(seed),
       width_(workload.layers.front().inputs),
       outputs_(workload.layers.back().inputs),
-      batches_(std::clamp<std::int64_t>(workload.steps, 1, kMostBatches)) {
-  const auto rows = static_cast<std::size_t>(batches_ * workload.global_batch);
+      batches_(batches_made(workload)) {
+  make_room();
+  for (std::size_t row = 0; row < labels_.size(); ++row) {
+    make_row(row);
+  }
+}
+
+// Whole batches: the last rows of a file that do not fill one are left out, and one that is larger
+// than the file has rows twice.
+TrainingData::TrainingData(const Workload& workload, const Dataset& dataset, std::uint64_t seed)
+    : workload_(workload),
+      kind_(DataKind::kFile),
+      seed_(seed),
+      width_(workload.layers.front().inputs),
+      outputs_(workload.layers.back().inputs),
+      batches_(std::clamp<std::int64_t>(
+          dataset.rows / workload.global_batch, 1, std::max<std::int64_t>(workload.steps, 1))) {
+  make_room();
+  std::vector<std::size_t> order(static_cast<std::size_t>(dataset.rows));
+  std::iota(order.begin(), order.end(), 0);
+  for (std::size_t left = order.size(); left > 1; --left) {  // Fisher and Yates
+    const auto other = static_cast<std::size_t>(uniform(kOrder, left) * static_cast<double>(left));
+    std::swap(order[left - 1], order[other]);
+  }
+  for (std::size_t row = 0; row < labels_.size(); ++row) {
+    take_row(row, dataset, order[row % order.size()]);
+  }
+}
+
+void TrainingData::make_room() {
+  const auto rows = static_cast<std::size_t>(batches_ * workload_.global_batch);
   inputs_.resize(rows * static_cast<std::size_t>(width_));
   targets_.resize(rows * static_cast<std::size_t>(outputs_));
   labels_.resize(rows);
-  for (std::size_t row = 0; row < rows; ++row) {
-    make_row(row);
+}
+
+void TrainingData::take_row(std::size_t row, const Dataset& dataset, std::size_t from) {
+  const auto width = static_cast<std::size_t>(width_);
+  std::copy_n(dataset.inputs.data() + from * width, width, inputs_.data() + row * width);
+  const auto answers = static_cast<std::size_t>(dataset.answer_width);
+  const float* const answer = dataset.answers.data() + from * answers;
+  if (learns_classes(workload_)) {
+    labels_[row] = std::llround(*answer);
+  } else {
+    std::copy_n(answer, answers, targets_.data() + row * answers);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "core/plan/dataset.h"
 #include "core/plan/payload.h"
 #include "core/plan/workload.h"
 
@@ -12,6 +13,7 @@ namespace twinrun::exec {
 enum class DataKind : std::uint8_t {
   kClusters,  // samples around one centre for each class: something to learn
   kIntegers,  // -2 … 2, so that all sums are exact and runs agree bit for bit
+  kFile,      // samples of a dataset
 };
 
 // Samples and initial weights from a seed: what they are depends on their number alone, never on
@@ -19,6 +21,8 @@ enum class DataKind : std::uint8_t {
 class TrainingData {
  public:
   TrainingData(const Workload& workload, DataKind kind, std::uint64_t seed);
+  // Rows of a dataset in an order that the seed tells, over and over.
+  TrainingData(const Workload& workload, const Dataset& dataset, std::uint64_t seed);
 
   [[nodiscard]] bool is_integer() const { return kind_ == DataKind::kIntegers; }
   // Rows of a step's batch, one after the other.
@@ -31,7 +35,9 @@ class TrainingData {
 
  private:
   [[nodiscard]] std::size_t row_of(std::int64_t step, std::int64_t sample) const;
+  void make_room();
   void make_row(std::size_t row);
+  void take_row(std::size_t row, const Dataset& dataset, std::size_t from);
   [[nodiscard]] float weight(std::size_t layer, std::int64_t element) const;
   [[nodiscard]] double uniform(std::uint64_t stream, std::uint64_t number) const;
 

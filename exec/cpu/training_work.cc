@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -12,15 +14,18 @@
 namespace twinrun::exec {
 namespace {
 
-bool is_sum(Store store) { return store == Store::kMachineSums || store == Store::kServerSums; }
-
 // Ranks divide the ranges of these among them.
 bool divides_ranges(const Plan& plan, OpId op) {
   if (plan.kind(op) != OpKind::kCollective) {
     return false;
   }
   const CollectiveKind kind = plan.shape(op).kind;
-  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
+  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ||
+         kind == CollectiveKind::kAllToAll;
+}
+
+bool is_exchange(const Plan& plan, OpId op) {
+  return plan.kind(op) == OpKind::kCollective && plan.shape(op).kind == CollectiveKind::kAllToAll;
 }
 
 }  // namespace
@@ -34,25 +39,39 @@ struct TrainingWork::Pass {
   bool is_repeated;
 };
 
-TrainingWork::TrainingWork(const Plan& plan,
-                           const Products& products,
-                           DataKind data,
-                           std::uint64_t seed)
+TrainingWork::TrainingWork(const Plan& plan, const Products& products, TrainingData data)
     : plan_(plan),
       workload_(plan.workload()),
       products_(products),
       shares_(layer_shares(plan.workload())),
-      data_(plan.workload(), data, seed),
+      data_(std::move(data)),
       memory_(plan),
       optimizer_(optimizer_named(plan.workload().optimizer)),
       loss_of_sample_(static_cast<std::size_t>(workload_.steps * workload_.global_batch)),
+      samples_done_(static_cast<std::size_t>(workload_.steps)),
       servers_(plan.device_count()) {
   step_of_op_.reserve(plan.size());
   for (std::size_t i = 0; i < plan.size(); ++i) {
     step_of_op_.push_back(step_of(plan.id(id_at<OpId>(i))).value_or(0));
   }
   find_repeated();
+  number_updates();
   fill_weights();
+}
+
+// Adam corrects for how many updates there were: of a step, unless each micro-batch has its own.
+void TrainingWork::number_updates() {
+  update_number_ = step_of_op_;
+  if (workload_.samples_per_update == workload_.global_batch) {
+    return;
+  }
+  std::map<DeviceId, std::int64_t> updates;
+  for (std::size_t i = 0; i < plan_.size(); ++i) {
+    const Payload* const payload = plan_.payload(id_at<OpId>(i));
+    if (payload != nullptr && payload->verb == Verb::kUpdate) {
+      update_number_[i] = updates[plan_.device(id_at<OpId>(i))]++;
+    }
+  }
 }
 
 void TrainingWork::find_repeated() {
@@ -71,7 +90,8 @@ void TrainingWork::fill_weights() {
   std::map<std::uint32_t, std::vector<float>> by_tensor_rank;
   memory_.for_each([&](const DeviceMemory::Key& key, float* array) {
     const bool is_weights =
-        (key.store == Store::kParameters || key.store == Store::kServerParameters) &&
+        (key.store == Store::kParameters || key.store == Store::kServerParameters ||
+         key.store == Store::kHostParameters) &&
         key.moment == 0;
     if (!is_weights) {
       return;
@@ -108,24 +128,33 @@ void TrainingWork::compute(OpId op) {
 
 MovedData TrainingWork::moved(OpId op) {
   const Payload& payload = *plan_.payload(op);
-  const Store store = plan_.kind(op) == OpKind::kSend ? payload.source : payload.target;
+  const bool exchanges = is_exchange(plan_, op);
+  const bool is_read = plan_.kind(op) == OpKind::kSend || exchanges;
+  const Store store = is_read ? payload.source : payload.target;
   const DeviceId device = plan_.device(op);
+  const std::int64_t step = step_of_op_[index_of(op)];
   if (store == Store::kSamples) {
-    return {{data_.inputs(step_of_op_[index_of(op)], payload.samples)}};
+    return {{data_.inputs(step, payload.samples)}};
   }
-  if (store == Store::kBatches) {
-    return {{memory_.batch(device, step_of_op_[index_of(op)], payload.samples)}};
-  }
+  MovedData out;
+  out.ranges = memory_.ranges({device, store, step, divides_ranges(plan_, op)}, payload);
+  out.is_taken = is_sum(store);
   const bool may_change = is_sum(store) || store == Store::kServerParameters;
-  return {memory_.ranges(device, store, payload, divides_ranges(plan_, op)), is_sum(store),
-          may_change ? &servers_[index_of(device)] : nullptr};
+  out.lock = may_change ? &servers_[index_of(device)] : nullptr;
+  Payload from = payload;
+  for (const DeviceId sender :
+       exchanges ? plan_.group_devices(plan_.shape(op).group) : std::span<const DeviceId>()) {
+    from.sender = sender;
+    out.from_each.push_back(memory_.ranges({device, payload.target, step}, from));
+  }
+  return out;
 }
 
 // ---- layers
 
 std::span<float> TrainingWork::rows(const Pass& pass, Store store, std::size_t boundary) const {
   const CountRange& samples = pass.payload.samples;
-  return {memory_.row(pass.device, store, boundary, samples.begin),
+  return {memory_.row(pass.device, store, boundary, pass.step, samples.begin),
           static_cast<std::size_t>(samples.size() * memory_.width(boundary))};
 }
 
@@ -163,9 +192,7 @@ const float* TrainingWork::input_of(const Pass& pass) {
   if (pass.payload.source == Store::kSamples) {
     return data_.inputs(pass.step, pass.payload.samples).data();
   }
-  return pass.payload.source == Store::kBatches
-             ? memory_.batch(pass.device, pass.step, pass.payload.samples).data()
-             : rows(pass, Store::kActivations, pass.payload.layer).data();
+  return rows(pass, pass.payload.source, pass.payload.layer).data();
 }
 
 void TrainingWork::linear(const Pass& pass) {
@@ -173,7 +200,8 @@ void TrainingWork::linear(const Pass& pass) {
   const LinearShape shape{pass.payload.samples.size(), pass.share.inputs, pass.share.outputs};
   const float* const input = input_of(pass);
   const auto of_layer = [&](Store store) {
-    return memory_.array({pass.device, store, pass.payload.tensor_rank}) + pass.share.first_element;
+    return memory_.array(DeviceMemory::key_of(pass.device, store, pass.payload)) +
+           pass.share.first_element;
   };
   const auto bias_size = static_cast<std::size_t>(pass.share.bias);
   float* const weight = of_layer(Store::kParameters);
@@ -219,12 +247,32 @@ void TrainingWork::loss(const Pass& pass) {
       loss_of_sample(pass, sample);
     }
   }
+  if (pass.payload.verb == Verb::kForward && pass.payload.tensor_rank == 0 && !pass.is_repeated) {
+    samples_done_[static_cast<std::size_t>(pass.step)].fetch_add(samples.size(),
+                                                                 std::memory_order_release);
+  }
+}
+
+std::int64_t TrainingWork::newest_step() const {
+  std::int64_t step = workload_.steps - 1;
+  while (step >= 0 && samples_done_[static_cast<std::size_t>(step)].load(
+                          std::memory_order_acquire) != workload_.global_batch) {
+    --step;
+  }
+  return step;
+}
+
+double TrainingWork::loss_of_step(std::int64_t step) const {
+  const auto batch = static_cast<std::ptrdiff_t>(workload_.global_batch);
+  const auto first = loss_of_sample_.begin() + static_cast<std::ptrdiff_t>(step) * batch;
+  return std::accumulate(first, first + batch, 0.0) / static_cast<double>(batch);
 }
 
 void TrainingWork::loss_of_sample(const Pass& pass, std::int64_t sample) {
   const std::size_t in = pass.payload.layer;
-  const std::span<const float> output(memory_.row(pass.device, Store::kActivations, in, sample),
-                                      static_cast<std::size_t>(memory_.width(in)));
+  const std::span<const float> output(
+      memory_.row(pass.device, Store::kActivations, in, pass.step, sample),
+      static_cast<std::size_t>(memory_.width(in)));
   double& loss =
       loss_of_sample_[static_cast<std::size_t>(pass.step * workload_.global_batch + sample)];
   if (data_.is_integer()) {
@@ -239,11 +287,11 @@ void TrainingWork::loss_of_sample(const Pass& pass, std::int64_t sample) {
 void TrainingWork::loss_gradient_of_sample(const Pass& pass, std::int64_t sample) {
   const std::size_t in = pass.payload.layer;
   const auto width = static_cast<std::size_t>(memory_.width(in));
-  const std::span<const float> output(memory_.row(pass.device, Store::kActivations, in, sample),
-                                      width);
-  const std::span<float> gradient(memory_.row(pass.device, Store::kActivationGradients, in, sample),
-                                  width);
-  const float scale = 1.0F / static_cast<float>(workload_.global_batch);
+  const std::span<const float> output(
+      memory_.row(pass.device, Store::kActivations, in, pass.step, sample), width);
+  const std::span<float> gradient(
+      memory_.row(pass.device, Store::kActivationGradients, in, pass.step, sample), width);
+  const float scale = 1.0F / static_cast<float>(workload_.samples_per_update);
   if (data_.is_integer()) {
     distance_gradient(output, data_.target(pass.step, sample), gradient);
   } else if (pass.layer.kind == WorkKind::kSoftmaxCrossEntropy) {
@@ -255,23 +303,36 @@ void TrainingWork::loss_gradient_of_sample(const Pass& pass, std::int64_t sample
 
 // ---- elements of the model
 
+// A version of the weights that is not the one before it begins as its copy.
+void TrainingWork::begin_version(DeviceId device, const Payload& payload) {
+  if (payload.versions == 1) {
+    return;
+  }
+  Payload before = payload;
+  before.version = (payload.version + payload.versions - 1) % payload.versions;
+  const auto from = memory_.ranges({device, payload.target}, before);
+  const auto into = memory_.ranges({device, payload.target}, payload);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::copy(from[i].begin(), from[i].end(), into[i].begin());
+  }
+}
+
 void TrainingWork::run_update(OpId op, const Payload& payload) {
   const DeviceId device = plan_.device(op);
   const UpdateRule rule{optimizer_, static_cast<float>(workload_.learning_rate),
-                        step_of_op_[index_of(op)], data_.is_integer()};
-  const auto gradients = memory_.ranges(device, payload.source, payload, false);
-  const auto weights = memory_.ranges(device, payload.target, payload, false);
+                        update_number_[index_of(op)], data_.is_integer()};
+  const auto gradients = memory_.ranges({device, payload.source}, payload);
+  const auto weights = memory_.ranges({device, payload.target}, payload);
   const DeviceMemory::Key key = DeviceMemory::key_of(device, payload.target, payload);
   const float* const base = memory_.array(key);
   const auto moment = [&](int number, std::span<float> of) -> std::span<float> {
     if (number > moments_of(optimizer_)) {
       return {};
     }
-    DeviceMemory::Key moment_key = key;
-    moment_key.moment = static_cast<std::uint32_t>(number);
-    return {memory_.array(moment_key) + (of.data() - base), of.size()};
+    return {memory_.array(DeviceMemory::moment_key(key, number)) + (of.data() - base), of.size()};
   };
   const std::lock_guard lock(servers_[index_of(device)]);
+  begin_version(device, payload);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     update(rule, weights[i], gradients[i], moment(1, weights[i]), moment(2, weights[i]));
     if (is_sum(payload.source)) {
@@ -281,21 +342,40 @@ void TrainingWork::run_update(OpId op, const Payload& payload) {
 }
 
 void TrainingWork::run_copy(OpId op, const Payload& payload) {
-  const auto from = memory_.ranges(plan_.device(op), payload.source, payload, false);
-  const auto into = memory_.ranges(plan_.device(op), payload.target, payload, false);
+  const std::int64_t step = step_of_op_[index_of(op)];
+  const DeviceId device = plan_.device(op);
+  const auto from = payload.source == Store::kSamples
+                        ? std::vector{data_.inputs(step, payload.samples)}
+                        : memory_.ranges({device, payload.source, step}, payload);
+  const auto into = memory_.ranges({target_device(plan_, op), payload.target, step}, payload);
   const auto lock = payload.source == Store::kServerParameters
-                        ? std::unique_lock(servers_[index_of(plan_.device(op))])
+                        ? std::unique_lock(servers_[index_of(device)])
                         : std::unique_lock<std::mutex>();
   for (std::size_t i = 0; i < from.size(); ++i) {
     std::copy(from[i].begin(), from[i].end(), into[i].begin());
+    if (payload.target == Store::kHostActivations) {  // who reads them before they are back, shows
+      std::fill(from[i].begin(), from[i].end(), std::numeric_limits<float>::quiet_NaN());
+    }
   }
 }
 
 void TrainingWork::run_add(OpId op, const Payload& payload) {
-  const DeviceId device = plan_.device(op);
-  const auto from = memory_.ranges(device, payload.source, payload, false);
-  const auto into = memory_.ranges(device, payload.target, payload, false);
-  const std::lock_guard lock(servers_[index_of(device)]);
+  const bool adds_all = payload.source == Store::kArrived && payload.sender == no_id<DeviceId>();
+  if (!adds_all) {
+    return add(op, payload);
+  }
+  Payload of_one = payload;
+  for (const DeviceId sender : memory_.senders(plan_.device(op), payload.tensor_rank)) {
+    of_one.sender = sender;
+    add(op, of_one);
+  }
+}
+
+void TrainingWork::add(OpId op, const Payload& payload) {
+  const DeviceId to = target_device(plan_, op);
+  const auto from = memory_.ranges({plan_.device(op), payload.source}, payload);
+  const auto into = memory_.ranges({to, payload.target}, payload);
+  const std::lock_guard lock(servers_[index_of(to)]);
   for (std::size_t i = 0; i < from.size(); ++i) {
     std::transform(from[i].begin(), from[i].end(), into[i].begin(), into[i].begin(),
                    [](float a, float b) { return a + b; });
@@ -309,13 +389,8 @@ void TrainingWork::run_add(OpId op, const Payload& payload) {
 
 std::vector<double> TrainingWork::losses() const {
   std::vector<double> out;
-  const auto batch = static_cast<std::size_t>(workload_.global_batch);
-  for (std::size_t first = 0; first < loss_of_sample_.size(); first += batch) {
-    double sum = 0;
-    for (std::size_t i = 0; i < batch; ++i) {
-      sum += loss_of_sample_[first + i];
-    }
-    out.push_back(sum / static_cast<double>(batch));
+  for (std::int64_t step = 0; step < workload_.steps; ++step) {
+    out.push_back(loss_of_step(step));
   }
   return out;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -19,10 +20,14 @@ namespace twinrun::exec {
 // against the plan.
 class TrainingWork : public OpWork {
  public:
-  TrainingWork(const Plan& plan, const Products& products, DataKind data, std::uint64_t seed);
+  TrainingWork(const Plan& plan, const Products& products, TrainingData data);
 
   void compute(OpId op) override;
   MovedData moved(OpId op) override;
+
+  // The newest step that is over, while the run goes on; -1 at first.
+  [[nodiscard]] std::int64_t newest_step() const;
+  [[nodiscard]] double loss_of_step(std::int64_t step) const;
 
   // ---- once the run is over
   // By step: the mean over the batch.
@@ -37,6 +42,7 @@ class TrainingWork : public OpWork {
 
   void run_pass(OpId op, const Payload& payload);
   void find_repeated();
+  void number_updates();
   void write_output(const Pass& pass, const std::function<void(std::span<float>)>& compute) const;
   const float* input_of(const Pass& pass);
   void linear(const Pass& pass);
@@ -47,6 +53,8 @@ class TrainingWork : public OpWork {
   void run_update(OpId op, const Payload& payload);
   void run_copy(OpId op, const Payload& payload);
   void run_add(OpId op, const Payload& payload);
+  void add(OpId op, const Payload& payload);
+  void begin_version(DeviceId device, const Payload& payload);
   [[nodiscard]] std::span<float> rows(const Pass& pass, Store store, std::size_t boundary) const;
   void fill_weights();
 
@@ -58,9 +66,11 @@ class TrainingWork : public OpWork {
   DeviceMemory memory_;
   Optimizer optimizer_;
   std::vector<std::int64_t> step_of_op_;
-  std::vector<bool> is_repeated_;       // by op: a forward pass that is recomputed
-  std::vector<double> loss_of_sample_;  // by step and sample: each written by one op
-  std::vector<std::mutex> servers_;     // by device: a server's streams write the same arrays
+  std::vector<std::int64_t> update_number_;  // by op: of an update, from 0
+  std::vector<bool> is_repeated_;            // by op: a forward pass that is recomputed
+  std::vector<double> loss_of_sample_;       // by step and sample: each written by one op
+  std::vector<std::atomic<std::int64_t>> samples_done_;  // by step: with their loss
+  std::vector<std::mutex> servers_;  // by device: a server's streams write the same arrays
 };
 
 }  // namespace twinrun::exec

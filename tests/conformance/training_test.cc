@@ -143,6 +143,14 @@ void add_servers(std::vector<Case>& out) {
     job.server.placement = ServerSite::kGpu0;
     job.server.transport = ServerTransport::kCollectives;
   });
+  for (const std::int64_t ranks : {2, 3, 4, 8}) {
+    add(out, "serversOfCollectives" + std::to_string(ranks), gpus(ranks), "parameter_server",
+        [&](Job& job) {
+          job.server.placement = ServerSite::kGpu0;
+          job.server.transport = ServerTransport::kCollectives;
+          job.server.count = ranks;
+        });
+  }
   for (const char* const machines : {"dgx1-v100:nodes=2,gpus=2", "dgx1-v100:nodes=4,gpus=2",
                                      "p3.2xlarge:nodes=3", "dgx1-v100:gpus=4"}) {
     add(out, "hierarchical" + letters_of(machines), machines, "hierarchical_ps");
@@ -195,6 +203,44 @@ void add_pipelines(std::vector<Case>& out) {
   });
 }
 
+// Tensors that leave the device and come back, and samples that come from somewhere.
+void add_options(std::vector<Case>& out) {
+  for (const Offload offload : {Offload::kActivations, Offload::kWeights}) {
+    const std::string word(kOffloadWords[static_cast<std::size_t>(offload)]);
+    const auto offloaded = [&](const Change& change) {
+      return [=](Job& job) {
+        change(job);
+        job.training.offload = offload;
+      };
+    };
+    add(out, "offload" + word + "single", gpus(1), "single", offloaded([](Job&) {}));
+    add(out, "offload" + word + "accumulated", gpus(1), "single",
+        offloaded([](Job& job) { job.training.gradient_accumulation = 3; }));
+    add(out, "offload" + word + "ddp", gpus(3), "ddp", offloaded([](Job&) {}));
+    add(out, "offload" + word + "gpipe", gpus(2), "gpipe", offloaded(stages(2, 4)));
+    add(out, "offload" + word + "recompute", gpus(4), "1f1b", offloaded([](Job& job) {
+          stages(2, 3)(job);
+          job.training.recompute = Recompute::kFull;
+        }));
+    add(out, "offload" + word + "tensor", gpus(2), "tensor_parallel", offloaded([](Job&) {}));
+  }
+  const auto fed = [](Job& job) {
+    job.input.given = true;
+    job.input.decode_samples_per_core = 1e6;
+  };
+  add(out, "input", gpus(4), "ddp", fed);
+  add(out, "inputPrefetched", gpus(2), "ddp", [&](Job& job) {
+    fed(job);
+    job.input.prefetch = 5;
+    job.training.gradient_accumulation = 2;
+  });
+  add(out, "inputOfPipeline", gpus(4), "gpipe", [&](Job& job) {
+    fed(job);
+    stages(2, 4)(job);
+    job.input.prefetch = 1;
+  });
+}
+
 void add_tensors(std::vector<Case>& out) {
   for (const std::int64_t ranks : {2, 4, 8}) {
     add(out, "tensor" + std::to_string(ranks), gpus(ranks), "tensor_parallel");
@@ -225,6 +271,7 @@ std::vector<Case> all_cases() {
   add_servers(out);
   add_pipelines(out);
   add_tensors(out);
+  add_options(out);
   return out;
 }
 
@@ -296,15 +343,7 @@ std::string refusal_of(const Job& job, const std::string& topology) {
 // Better not at all than wrong.
 TEST(WhatCannotRunYet, IsRefusedWithTheOp) {
   using testing::HasSubstr;
-  Job job = batch_job("pipedream");
-  stages(2, 6)(job);
-  EXPECT_THAT(refusal_of(job, gpus(2)), HasSubstr("update"));
-  job = batch_job("ddp");
-  job.training.offload = Offload::kActivations;
-  EXPECT_THAT(refusal_of(job, gpus(2)), HasSubstr("cannot be run for real yet"));
-  job.training.offload = Offload::kWeights;
-  EXPECT_THAT(refusal_of(job, gpus(2)), HasSubstr("cannot be run for real yet"));
-  job = batch_job("1f1b");  // cut inside of a pair of divided layers
+  Job job = batch_job("1f1b");  // cut inside of a pair of divided layers
   stages(2, 6)(job);
   job.parallelism.tensor_parallel_degree = 2;
   job.parallelism.balance = {1, 4};

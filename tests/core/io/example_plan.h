@@ -11,7 +11,7 @@ inline constexpr const char* kExamplePlan = R"({
   "source": "the format's description",
   "devices": ["gpu0", "gpu1", "cpu0"],
   "groups": { "world": ["gpu0", "gpu1"] },
-  "workload": { "global_batch": 8, "steps": 1, "tensor_ranks": 2, "optimizer": "adam", "learning_rate": 0.25,
+  "workload": { "global_batch": 8, "samples_per_update": 4, "steps": 1, "steps_in_flight": 3, "batches_on_device": 5, "tensor_ranks": 2, "optimizer": "adam", "learning_rate": 0.25,
     "layers": [{ "name": "fc", "kind": "linear", "inputs": 4, "outputs": 2, "bias": true, "division": "rows" },
                { "name": "loss", "kind": "softmax_cross_entropy", "inputs": 2, "outputs": 2 }] },
   "ops": [
@@ -27,7 +27,7 @@ inline constexpr const char* kExamplePlan = R"({
     { "id": "copy", "kind": "copy", "device": "gpu0", "to": "gpu1", "bytes": "25MB", "after": ["load@host"] },
     { "id": "s@gpu0", "kind": "send", "device": "gpu0", "peer": "gpu1", "bytes": 1000, "tag": 3 },
     { "id": "r@gpu1", "kind": "recv", "device": "gpu1", "peer": "gpu0", "bytes": 1000, "tag": 3,
-      "payload": { "verb": "move", "source": "arrived", "target": "arrived", "sender": "gpu0", "share": [1, 2],
+      "payload": { "verb": "move", "source": "arrived", "target": "arrived", "boundaries": 2, "version": [1, 3], "sender": "gpu0", "share": [1, 2],
                    "elements": [[0, 3], [5, 6]] } },
     { "id": "grads@gpu0", "kind": "collective", "device": "gpu0", "stream": "nccl", "collective": "all_reduce",
       "group": "world", "bytes": 4000000, "algorithm": "ring", "after": ["forward@gpu0"] },
