@@ -164,6 +164,8 @@ int exit_code_of(exec::FailureKind kind) {
       return kTimedOut;
     case exec::FailureKind::kInterrupted:
       return kInterrupted;
+    case exec::FailureKind::kProcessDied:
+      return kPartial;
   }
   return kFailure;
 }

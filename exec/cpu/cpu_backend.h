@@ -26,7 +26,6 @@ class CpuBackend : public Backend {
  private:
   void receive(OpId op);
   void collective(OpId op);
-  void divided_collective(OpId op, CollectiveExchange& exchange, std::uint32_t rank);
 
   const Plan& plan_;
   OpWork& work_;

@@ -14,7 +14,7 @@ constexpr std::int64_t kCopiesOfBatch = 2;
 
 }  // namespace
 
-DeviceMemory::DeviceMemory(const Plan& plan)
+DeviceMemory::DeviceMemory(const Plan& plan, const LocalDevices& here)
     : rows_(plan.workload().global_batch), elements_(element_count(plan.workload())) {
   for (const LayerShare& share : layer_shares(plan.workload())) {
     widths_.push_back(share.inputs);
@@ -24,10 +24,10 @@ DeviceMemory::DeviceMemory(const Plan& plan)
   for (std::size_t i = 0; i < plan.size(); ++i) {
     const OpId op = id_at<OpId>(i);
     const Payload* const payload = plan.payload(op);
-    if (payload == nullptr) {
+    const DeviceId device = plan.device(op);
+    if (payload == nullptr || !here.has(device)) {
       continue;
     }
-    const DeviceId device = plan.device(op);
     add_pass(device, *payload);
     for (const Store store : {payload->source, payload->target}) {
       const bool is_array = store != Store::kNone && store != Store::kSamples;

@@ -37,13 +37,15 @@ struct TrainingWork::Pass {
 TrainingWork::TrainingWork(const Plan& plan,
                            const Products& products,
                            DataKind data,
-                           std::uint64_t seed)
+                           std::uint64_t seed,
+                           const LocalDevices& here)
     : plan_(plan),
+      here_(here),
       workload_(plan.workload()),
       products_(products),
       shares_(layer_shares(plan.workload())),
       data_(plan.workload(), data, seed),
-      memory_(plan),
+      memory_(plan, here),
       optimizer_(optimizer_named(plan.workload().optimizer)),
       loss_of_sample_(static_cast<std::size_t>(workload_.steps * workload_.global_batch)),
       servers_(plan.device_count()) {
@@ -303,21 +305,6 @@ void TrainingWork::run_add(OpId op, const Payload& payload) {
       std::fill(from[i].begin(), from[i].end(), 0.0F);
     }
   }
-}
-
-// ---- results
-
-std::vector<double> TrainingWork::losses() const {
-  std::vector<double> out;
-  const auto batch = static_cast<std::size_t>(workload_.global_batch);
-  for (std::size_t first = 0; first < loss_of_sample_.size(); first += batch) {
-    double sum = 0;
-    for (std::size_t i = 0; i < batch; ++i) {
-      sum += loss_of_sample_[first + i];
-    }
-    out.push_back(sum / static_cast<double>(batch));
-  }
-  return out;
 }
 
 }  // namespace twinrun::exec
