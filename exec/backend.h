@@ -23,7 +23,7 @@ class Backend {
   virtual void stop() = 0;
   // What an op that is in run() waits for in there: "" when nothing, or not known.
   [[nodiscard]] virtual std::string awaited_by(OpId /*op*/) const { return ""; }
-  // How a collective is done; "" when no device of this process takes part.
+  // How a collective is done.
   [[nodiscard]] virtual std::string algorithm(InstanceId instance) const = 0;
 };
 
