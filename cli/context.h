@@ -27,9 +27,11 @@ enum ExitCode : int {
   kInvalidInput = 3,
   kCannotRun = 4,
   kCheckFailed = 5,
+  kMissing = 6,
   kPartial = 7,
   kTimedOut = 124,
   kInterrupted = 130,
+  kTerminated = 143,
 };
 
 // What a verb may know of the world around it: how to speak, where inputs come from. Results are

@@ -18,6 +18,7 @@
 
 #include "cli/job_result.h"
 #include "cli/progress.h"
+#include "cli/repeated_command.h"
 #include "cli/run_folder.h"
 #include "cli/run_input.h"
 #include "cli/run_result.h"
@@ -35,7 +36,6 @@ namespace {
 struct ExecuteArguments {
   RunArguments run;
   std::string backend;
-  std::int64_t ranks = 0;  // 0: all of the job's
   std::int64_t warmup_steps = 0;
   double timeout_s = 60;
   std::uint64_t seed = 1;
@@ -43,6 +43,7 @@ struct ExecuteArguments {
   bool is_reproducible = false;
   bool is_paced = false;
   RunFiles files;
+  std::vector<std::string> command;  // that starts this program with the same input
 };
 
 // Where samples come from: made here, or files.
@@ -70,23 +71,32 @@ std::optional<Dataset> read_data(const std::string& data, const RunInput& input)
 }
 
 std::atomic<bool> interrupted{false};  // a signal handler can reach nothing else
+std::atomic<bool> terminated{false};   // … by SIGTERM
 
 extern "C" void ask_to_end(int signal) {
-  if (interrupted.exchange(true)) {  // asked twice
+  const bool is_impatient = interrupted.exchange(true) && signal == SIGINT;
+  if (is_impatient) {
     ::_exit(128 + signal);
   }
+  terminated = signal == SIGTERM;
 }
 
-// While it lives, Ctrl-C ends the run in order, with what is there kept.
+// While it lives, Ctrl-C and SIGTERM end the run in order, with what is there kept.
 class InterruptGuard {
  public:
-  InterruptGuard() : before_(std::signal(SIGINT, ask_to_end)) {}
+  InterruptGuard()
+      : on_interrupt_(std::signal(SIGINT, ask_to_end)),
+        on_terminate_(std::signal(SIGTERM, ask_to_end)) {}
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
-  ~InterruptGuard() { std::signal(SIGINT, before_); }
+  ~InterruptGuard() {
+    std::signal(SIGINT, on_interrupt_);
+    std::signal(SIGTERM, on_terminate_);
+  }
 
  private:
-  void (*before_)(int);
+  void (*on_interrupt_)(int);
+  void (*on_terminate_)(int);
 };
 
 const exec::BackendRow& backend_named(const std::string& name) {
@@ -118,6 +128,8 @@ exec::Execution execute(Context& context,
   const std::optional<Dataset> dataset = read_data(arguments.data, input);
   options.dataset = dataset ? &*dataset : nullptr;
   options.is_reproducible = arguments.is_reproducible;
+  options.processes = static_cast<int>(arguments.run.ranks);
+  options.command = arguments.command;
   options.run.timeout_s = arguments.timeout_s;
   options.run.interrupted = &interrupted;
   if (arguments.is_paced) {
@@ -173,6 +185,16 @@ std::string training_text(const exec::Execution& run, const nlohmann::ordered_js
                      json["weights_sha256"].get<std::string>());
 }
 
+// Of a run in several processes, whose clocks had to be aligned.
+void add_processes(Output& output, const exec::Execution& run) {
+  output.json["processes"] = run.processes;
+  output.json["clock_residual_s"] = run.clock_residual_s;
+  if (run.processes > 1) {
+    output.text += fmt::format("clocks  of {} processes aligned to {:.2g} us\n", run.processes,
+                               run.clock_residual_s * 1e6);
+  }
+}
+
 // Steps that were not done have no times.
 void add_failure(nlohmann::ordered_json& json, const exec::Failure& failure) {
   json["failure"] = failure.message;
@@ -183,12 +205,16 @@ void add_failure(nlohmann::ordered_json& json, const exec::Failure& failure) {
   json["step_s_each"] = nlohmann::ordered_json::array();
 }
 
-// A thread that is stuck in its op cannot be ended; the process can.
-void end_with_stuck_threads(Context& context, const Output& output, const exec::Execution& run) {
+// A thread that is stuck in its op cannot be ended, nor can MPI be left in order after a failure;
+// the process can.
+void end_at_once(Context& context, const Output& output, const exec::Execution& run) {
   context.report_error(run.outcome.failure->message);
   const std::string text = render(output, context.format(), context.colors_output());
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
+  if (run.leave) {
+    run.leave(output.exit_code);
+  }
   ::_exit(output.exit_code);
 }
 
@@ -199,7 +225,9 @@ int exit_code_of(exec::FailureKind kind) {
     case exec::FailureKind::kTimeout:
       return kTimedOut;
     case exec::FailureKind::kInterrupted:
-      return kInterrupted;
+      return terminated ? kTerminated : kInterrupted;
+    case exec::FailureKind::kProcessDied:
+      return kPartial;
   }
   return kFailure;
 }
@@ -221,12 +249,17 @@ Output run_execute(Context& context, ExecuteArguments arguments) {
   if (arguments.run.steps > 0) {
     arguments.run.steps += arguments.warmup_steps;
   }
-  if (arguments.ranks > 0) {
-    arguments.run.set.push_back(fmt::format("mapping.ranks={}", arguments.ranks));
+  std::optional<RepeatedCommand> command;  // its file is there while others run
+  if (arguments.backend == "mpi") {
+    arguments.command = command.emplace().words();
+    arguments.run.splits_plans = true;
   }
   const RunInput input = read_run_input(context, arguments.run);
   const auto begin = std::chrono::steady_clock::now();
   const exec::Execution run = execute(context, arguments, input);
+  if (run.is_told_elsewhere) {
+    ::_exit(kSuccess);  // without a word: another process speaks for all
+  }
   const double wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const TraceIndex index(input.plan, run.outcome.trace);
@@ -238,6 +271,7 @@ Output run_execute(Context& context, ExecuteArguments arguments) {
   add_warnings(context, run, output.json);
   output.json["engine"] = {{"wall_s", wall_s}, {"library", run.library}};
   output.text += training_text(run, output.json);
+  add_processes(output, run);
   output.text += fmt::format("{:<8}{:.3f} s · products by {}\n", "engine", wall_s, run.library);
   if (run.outcome.failure) {
     add_failure(output.json, *run.outcome.failure);
@@ -247,8 +281,8 @@ Output run_execute(Context& context, ExecuteArguments arguments) {
        write_run_files(arguments.files, input, run.outcome.trace, output.json)) {
     context.say(line);
   }
-  if (run.outcome.left_threads) {
-    end_with_stuck_threads(context, output, run);
+  if (run.outcome.left_threads || run.leave) {
+    end_at_once(context, output, run);
   }
   return output;
 }
@@ -259,10 +293,11 @@ Run add_execute(CLI::App& app) {
   const auto arguments = std::make_shared<ExecuteArguments>();
   arguments->run.for_execution = true;
   add_run_arguments(app, arguments->run, "a job or a plan");
-  app.add_option("--backend", arguments->backend, "what runs it: threads of this machine")
+  app.add_option("--backend", arguments->backend, "what runs it: threads, or processes of MPI")
       ->required()
-      ->type_name("cpu");
-  app.add_option("-n", arguments->ranks, "only the first so many devices of the job")
+      ->type_name("cpu|mpi");
+  app.add_option("-n", arguments->run.ranks,
+                 "only the first so many devices of the job; so many processes")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("RANKS");
   app.add_option("--warmup-steps", arguments->warmup_steps, "steps before those that are counted")

@@ -14,6 +14,7 @@
 #include "cli/job_search.h"
 #include "cli/output.h"
 #include "core/base/diagnostics.h"
+#include "exec/backend_missing.h"
 
 namespace {
 
@@ -67,6 +68,9 @@ int main(int argc, char** argv) {
   } catch (const twinrun::CannotRun& error) {
     context.report_error(error.what());
     return kCannotRun;
+  } catch (const twinrun::exec::BackendMissing& error) {
+    context.report_error(error.what(), "twinrun doctor says what is missing and how to get it");
+    return kMissing;
   } catch (const std::bad_alloc&) {
     context.report_error("out of memory", "the input is too large for this machine");
   } catch (const std::logic_error& error) {

@@ -27,6 +27,9 @@ std::vector<JobOverride> overrides_of(const RunArguments& arguments) {
   for (const std::string& setting : arguments.set) {
     overrides.push_back(parse_override(setting));
   }
+  if (arguments.ranks > 0) {
+    overrides.push_back(parse_override(fmt::format("mapping.ranks={}", arguments.ranks)));
+  }
   return overrides;
 }
 
@@ -41,10 +44,11 @@ void check_standard_input(const RunArguments& arguments) {
 
 // Only a job has these.
 void refuse_job_options(const RunArguments& arguments) {
-  const char* const option = !arguments.model.empty() ? "--model"
-                             : !arguments.set.empty() ? "--set"
-                             : arguments.steps > 0    ? "--steps"
-                                                      : nullptr;
+  const char* const option = !arguments.model.empty()                         ? "--model"
+                             : !arguments.set.empty()                         ? "--set"
+                             : arguments.steps > 0                            ? "--steps"
+                             : arguments.ranks > 0 && !arguments.splits_plans ? "-n"
+                                                                              : nullptr;
   if (option != nullptr) {
     throw UsageError(fmt::format("{} is for jobs, and {} is a plan", option, arguments.input),
                      "leave it out, or give the job that the plan was compiled from");

@@ -25,6 +25,8 @@ struct RunArguments {
   std::vector<std::string> set;  // path=value
   std::int64_t steps = 0;        // of a job; 0: as many as show a steady one
   bool for_execution = false;    // ops are to say what they work on
+  std::int64_t ranks = 0;        // of a job, only the first so many devices; 0: all
+  bool splits_plans = false;     // … and of a plan, whatever it has in so many processes
 };
 
 // `input` says what may be given first: "a job or a plan".

@@ -21,6 +21,8 @@ class Backend {
   virtual void run(OpId op) = 0;
   // Any thread, any time: whatever run() waits for in there gives up and throws Stopped.
   virtual void stop() = 0;
+  // What an op that is in run() waits for in there: "" when nothing, or not known.
+  [[nodiscard]] virtual std::string awaited_by(OpId /*op*/) const { return ""; }
   // How a collective is done.
   [[nodiscard]] virtual std::string algorithm(InstanceId instance) const = 0;
 };

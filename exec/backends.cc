@@ -3,12 +3,14 @@
 #include <array>
 
 #include "exec/cpu/execute_on_cpu.h"
+#include "exec/mpi/execute_on_mpi.h"
 
 namespace twinrun::exec {
 namespace {
 
 constexpr std::array kBackends = {
     BackendRow{"cpu", "threads of this process: runs anywhere", execute_on_cpu},
+    BackendRow{"mpi", "processes on one host or many", execute_on_mpi},
 };
 
 }  // namespace

@@ -24,6 +24,9 @@ struct ExecuteOptions {
   const Dataset* dataset = nullptr;  // samples of a file instead; it fits the workload
   std::function<void(const StepReport&)> on_step;  // of training: now and then, the newest step
   bool is_reproducible = false;                    // loops of ours instead of a library's kernels
+  // ---- of backends with several processes
+  int processes = 0;                 // to start; 0: as many as the plan has ranks
+  std::vector<std::string> command;  // that starts this program again with the same input
 };
 
 // What came of it.
@@ -35,6 +38,13 @@ struct Execution {
   float replica_disagreement = 0;     // between devices that hold the same weights
   std::string library;                // that did the matrix products
   std::vector<std::string> warnings;  // sentences
+  // ---- of backends with several processes
+  int processes = 1;
+  double clock_residual_s = 0;     // by how much their clocks may differ after alignment
+  bool is_told_elsewhere = false;  // another process has the result: nothing here counts
+  // When set: to be called with the exit code once the result is written; ends all processes, this
+  // one too.
+  std::function<void(int exit_code)> leave;
 };
 
 }  // namespace twinrun::exec

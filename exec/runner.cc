@@ -35,18 +35,30 @@ class PlanRun {
         done_(plan.size()),
         instances_(plan.instance_count()),
         messages_(plan.size()),
-        times_(plan.size(), OpTimes{Time{}, Time{0}, Time{-1}}),
+        own_times_(options.live_times == nullptr ? plan.size() : 0),
+        times_(options.live_times == nullptr ? own_times_.data() : options.live_times),
         streams_(plan.stream_count()) {}
+
+  [[nodiscard]] std::size_t walked_streams() const {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      count += is_walked(id_at<StreamId>(i)) ? 1U : 0U;
+    }
+    return count;
+  }
 
   Outcome run() {
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < streams_.size(); ++i) {
-      if (!plan_.stream_ops(id_at<StreamId>(i)).empty()) {
+      if (is_walked(id_at<StreamId>(i))) {
         ++alive_;
         threads.emplace_back([this, i] { walk(id_at<StreamId>(i)); });
       }
     }
     begin_ = Clock::now();
+    if (options_.others != nullptr) {
+      options_.others->begun(begin_);
+    }
     start_.raise();
     const bool all_back = watch();
     for (std::thread& thread : threads) {
@@ -56,9 +68,12 @@ class PlanRun {
         thread.detach();
       }
     }
+    if (failure_ && options_.others == nullptr) {
+      failure_->message += "; " + doing_;
+    }
     Trace kept = trace();
     kept.failure = failure_ ? failure_->message : "";
-    return {std::move(kept), std::move(failure_), !all_back};
+    return {std::move(kept), std::move(failure_), std::move(doing_), begin_, !all_back};
   }
 
  private:
@@ -66,6 +81,11 @@ class PlanRun {
     std::atomic<std::uint32_t> position{0};  // ops done
     std::atomic<Phase> phase{Phase::kBefore};
   };
+
+  [[nodiscard]] bool is_walked(StreamId stream) const {
+    return !plan_.stream_ops(stream).empty() && options_.here.has(plan_.stream_device(stream));
+  }
+  [[nodiscard]] bool is_here(OpId op) const { return options_.here.has(plan_.device(op)); }
 
   // ---- on a stream's thread
 
@@ -88,13 +108,13 @@ class PlanRun {
     state.phase.store(Phase::kDependencies, std::memory_order_relaxed);
     for (const OpId before : plan_.predecessors(op)) {
       if (plan_.stream(before) != stream) {
-        done_[index_of(before)].wait_for(1);
+        wait_until_done(before);
       }
     }
     OpTimes& times = times_[index_of(op)];
     times.ready = now();
     times.start = times.ready;
-    if (starts_with_others(op)) {
+    if (starts_with_others(op) && options_.others == nullptr) {
       state.phase.store(Phase::kPartners, std::memory_order_relaxed);
       meet(op);
       times.start = now();
@@ -104,9 +124,22 @@ class PlanRun {
     if (!options_.pace.empty()) {
       keep_pace(times.start + options_.pace[index_of(op)]);
     }
-    times.end = now();
+    times.end = std::max(now(), Time{1});
     done_[index_of(op)].raise();
+    if (options_.others != nullptr) {
+      options_.others->announce(op);
+    }
     state.position.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  void wait_until_done(OpId op) {
+    if (is_here(op)) {
+      return done_[index_of(op)].wait_for(1);
+    }
+    if (!done_[index_of(op)].has(1)) {
+      options_.others->await(op);
+      done_[index_of(op)].raise();
+    }
   }
 
   [[nodiscard]] bool starts_with_others(OpId op) const {
@@ -168,10 +201,11 @@ class PlanRun {
         last_progress = Clock::now();
       }
       if (!ended && !failure_) {
-        look_for_trouble(std::chrono::duration<double>(Clock::now() - last_progress).count());
+        look_for_trouble(std::chrono::duration<double>(Clock::now() - last_progress).count(), done);
       }
       if (failure_ && !ended) {
         ended = Clock::now();
+        doing_ = what_streams_do();
         stop_all();
       }
       if (ended && alive_ > 0 && Clock::now() - *ended > kGrace) {
@@ -185,21 +219,20 @@ class PlanRun {
   }
 
   // With the lock held.
-  void look_for_trouble(double idle_s) {
+  void look_for_trouble(double idle_s, std::size_t done) {
     if (options_.interrupted != nullptr && options_.interrupted->load()) {
-      failure_ =
-          Failure{FailureKind::kInterrupted, no_id<OpId>(), "interrupted; " + what_streams_do()};
+      failure_ = Failure{FailureKind::kInterrupted, no_id<OpId>(), "interrupted"};
+    } else if (options_.others != nullptr) {
+      failure_ = options_.others->look(done);
     } else if (idle_s > options_.timeout_s) {
-      failure_ = Failure{
-          FailureKind::kTimeout, running_op(),
-          fmt::format("no op has ended for {:.1f} s: {}", options_.timeout_s, what_streams_do())};
+      failure_ = Failure{FailureKind::kTimeout, running_op(),
+                         fmt::format("no op has ended for {:.1f} s", options_.timeout_s)};
     }
   }
 
   void fail(Failure failure) {
     const std::lock_guard lock(mutex_);
     if (!failure_) {
-      failure.message += "; " + what_streams_do();
       failure_ = std::move(failure);
     }
     changed_.notify_all();
@@ -250,7 +283,12 @@ class PlanRun {
     std::vector<std::string> waiting;
     for (std::size_t i = 0; i < streams_.size(); ++i) {
       if (const auto op = op_in(i, Phase::kRunning)) {
-        running.push_back(on_device(*op));
+        const std::string awaited = backend_.awaited_by(*op);
+        if (awaited.empty()) {
+          running.push_back(on_device(*op));
+        } else {
+          waiting.push_back(fmt::format("{} for {}", on_device(*op), awaited));
+        }
       } else if (const auto meets = op_in(i, Phase::kPartners)) {
         waiting.push_back(fmt::format("{} for {}", on_device(*meets), missing_partner(*meets)));
       } else if (const auto waits = op_in(i, Phase::kDependencies)) {
@@ -298,7 +336,8 @@ class PlanRun {
     out.source = "executed";
     out.ops.assign(plan_.size(), OpTimes{Time{}, Time{0}, Time{-1}});
     for (std::size_t i = 0; i < plan_.size(); ++i) {
-      if (done_[i].has(1)) {  // a thread that was left behind may still write the others
+      // A thread that was left behind may still write the others.
+      if (done_[i].has(1) && is_here(id_at<OpId>(i))) {
         out.ops[i] = times_[i];
         out.makespan = std::max(out.makespan, times_[i].end);
       }
@@ -318,25 +357,27 @@ class PlanRun {
   std::vector<Gate> done_;       // by op
   std::vector<Gate> instances_;  // by collective: who has come
   std::vector<Gate> messages_;   // by op: a send or recv has come
-  std::vector<OpTimes> times_;   // by op, written by its stream's thread alone
+  std::vector<OpTimes> own_times_;
+  OpTimes* const times_;  // by op, written by its stream's thread alone
   std::vector<Stream> streams_;
   Clock::time_point begin_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::size_t alive_ = 0;  // threads; from here on under the mutex
   std::optional<Failure> failure_;
+  std::string doing_;  // what the streams did when it failed
 };
 
 }  // namespace
 
 Outcome run_plan(const Plan& plan, Backend& backend, const RunOptions& options) {
-  if (plan.stream_count() > kMostStreams) {
+  auto run = std::make_unique<PlanRun>(plan, backend, options);
+  if (run->walked_streams() > kMostStreams) {
     throw CannotRun(
         fmt::format("the plan has {} streams, each of which needs a thread; at most {} "
                     "can be run in one process",
-                    plan.stream_count(), kMostStreams));
+                    run->walked_streams(), kMostStreams));
   }
-  auto run = std::make_unique<PlanRun>(plan, backend, options);
   Outcome outcome = run->run();
   if (outcome.left_threads) {
     static_cast<void>(run.release());  // they still use it

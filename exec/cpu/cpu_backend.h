@@ -26,8 +26,6 @@ class CpuBackend : public Backend {
  private:
   void receive(OpId op);
   void collective(OpId op);
-  void exchange_shares(OpId op, CollectiveExchange& exchange, std::uint32_t rank);
-  void divided_collective(OpId op, CollectiveExchange& exchange, std::uint32_t rank);
 
   const Plan& plan_;
   OpWork& work_;

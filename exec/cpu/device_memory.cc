@@ -23,7 +23,7 @@ std::vector<DeviceId> senders_to(const Plan& plan, OpId op) {
 
 }  // namespace
 
-DeviceMemory::DeviceMemory(const Plan& plan)
+DeviceMemory::DeviceMemory(const Plan& plan, const LocalDevices& here)
     : rows_(plan.workload().global_batch),
       steps_in_flight_(plan.workload().steps_in_flight),
       batches_(plan.workload().batches_on_device),
@@ -36,10 +36,10 @@ DeviceMemory::DeviceMemory(const Plan& plan)
   for (std::size_t i = 0; i < plan.size(); ++i) {
     const OpId op = id_at<OpId>(i);
     const Payload* const payload = plan.payload(op);
-    if (payload == nullptr) {
+    const DeviceId device = plan.device(op);
+    if (payload == nullptr || !here.has(device)) {
       continue;
     }
-    const DeviceId device = plan.device(op);
     add_pass(device, *payload);
     add_store(device, payload->source, *payload);
     add_store(target_device(plan, op), payload->target, *payload);

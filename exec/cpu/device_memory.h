@@ -9,17 +9,18 @@
 #include <vector>
 
 #include "core/plan/plan.h"
+#include "exec/local_devices.h"
 
 namespace twinrun::exec {
 
 // Where a copy goes; of other ops, their own device.
 DeviceId target_device(const Plan& plan, OpId op);
 
-// The arrays of all devices that the payloads of a plan name, made once and then only read as a
-// table. Pages that nobody touches take no memory.
+// The arrays of this process's devices that the payloads of a plan name, made once and then only
+// read as a table. Pages that nobody touches take no memory.
 class DeviceMemory {
  public:
-  explicit DeviceMemory(const Plan& plan);
+  explicit DeviceMemory(const Plan& plan, const LocalDevices& here = {});
 
   // Which array: of rows by boundary, of elements by tensor-parallel rank and sender.
   struct Key {

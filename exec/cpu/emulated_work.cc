@@ -17,10 +17,13 @@ std::size_t elements_in(Bytes bytes) {
 
 }  // namespace
 
-EmulatedWork::EmulatedWork(const Plan& plan, const Products& products)
+EmulatedWork::EmulatedWork(const Plan& plan, const Products& products, const LocalDevices& here)
     : plan_(plan), products_(products), scratch_(plan.stream_count()) {
   for (std::size_t i = 0; i < plan.size(); ++i) {
     const OpId op = id_at<OpId>(i);
+    if (!here.has(plan.device(op))) {
+      continue;
+    }
     const OpKind kind = plan.kind(op);
     std::size_t wanted = 0;
     if (kind == OpKind::kSend || kind == OpKind::kRecv) {

@@ -5,6 +5,7 @@
 #include "core/plan/plan.h"
 #include "exec/cpu/matrix_product.h"
 #include "exec/cpu/op_work.h"
+#include "exec/local_devices.h"
 
 namespace twinrun::exec {
 
@@ -13,7 +14,7 @@ namespace twinrun::exec {
 // bytes. What the numbers are means nothing.
 class EmulatedWork : public OpWork {
  public:
-  EmulatedWork(const Plan& plan, const Products& products);
+  EmulatedWork(const Plan& plan, const Products& products, const LocalDevices& here = {});
 
   void compute(OpId op) override;
   MovedData moved(OpId op) override;

@@ -1,8 +1,10 @@
+#include "exec/cpu/final_weights.h"
+
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "exec/cpu/training_work.h"
 
@@ -20,31 +22,6 @@ std::map<DeviceId, std::uint32_t> newest_versions(const Plan& plan) {
     }
   }
   return newest;
-}
-
-// Calls once for each range of weights that some device updates.
-void for_each_updated(
-    const Plan& plan,
-    const DeviceMemory& memory,
-    const std::function<void(std::uint32_t tensor_rank, std::size_t first, std::span<float>)>&
-        call) {
-  std::set<std::pair<DeviceId, const Payload*>> seen;
-  const std::map<DeviceId, std::uint32_t> newest = newest_versions(plan);
-  for (std::size_t i = 0; i < plan.size(); ++i) {
-    const OpId op = id_at<OpId>(i);
-    const Payload* const payload = plan.payload(op);
-    const bool is_update = payload != nullptr && payload->verb == Verb::kUpdate;
-    const bool is_newest = is_update && payload->version == newest.at(plan.device(op));
-    if (!is_newest || !seen.insert({plan.device(op), payload}).second) {
-      continue;
-    }
-    const float* const base =
-        memory.array(DeviceMemory::key_of(plan.device(op), payload->target, *payload));
-    for (const std::span<float> range :
-         memory.ranges({plan.device(op), payload->target}, *payload)) {
-      call(payload->tensor_rank, static_cast<std::size_t>(range.data() - base), range);
-    }
-  }
 }
 
 // The share of one tensor-parallel rank in the whole layer.
@@ -66,18 +43,42 @@ void put_layer(const WorkLayer& layer,
 
 }  // namespace
 
-std::vector<float> TrainingWork::weights() const {
-  const auto elements = static_cast<std::size_t>(element_count(workload_));
-  std::vector<std::vector<float>> by_rank(static_cast<std::size_t>(workload_.tensor_ranks),
+std::vector<UpdatedWeights> TrainingWork::updated_weights() const {
+  std::vector<UpdatedWeights> out;
+  std::set<std::pair<DeviceId, const Payload*>> seen;
+  const std::map<DeviceId, std::uint32_t> newest = newest_versions(plan_);
+  for (std::size_t i = 0; i < plan_.size(); ++i) {
+    const OpId op = id_at<OpId>(i);
+    const Payload* const payload = plan_.payload(op);
+    const bool is_update =
+        payload != nullptr && payload->verb == Verb::kUpdate && here_.has(plan_.device(op));
+    const bool is_newest = is_update && payload->version == newest.at(plan_.device(op));
+    if (!is_newest || !seen.insert({plan_.device(op), payload}).second) {
+      continue;
+    }
+    const float* const base =
+        memory_.array(DeviceMemory::key_of(plan_.device(op), payload->target, *payload));
+    for (const std::span<float> range :
+         memory_.ranges({plan_.device(op), payload->target}, *payload)) {
+      out.push_back({payload->tensor_rank, static_cast<std::size_t>(range.data() - base),
+                     std::vector<float>(range.begin(), range.end())});
+    }
+  }
+  return out;
+}
+
+std::vector<float> whole_model(const Workload& workload, std::span<const UpdatedWeights> updated) {
+  const auto elements = static_cast<std::size_t>(element_count(workload));
+  std::vector<std::vector<float>> by_rank(static_cast<std::size_t>(workload.tensor_ranks),
                                           std::vector<float>(elements));
-  for_each_updated(plan_, memory_,
-                   [&](std::uint32_t tensor_rank, std::size_t first, std::span<float> range) {
-                     std::copy(range.begin(), range.end(),
-                               by_rank[tensor_rank].begin() + static_cast<std::ptrdiff_t>(first));
-                   });
+  for (const UpdatedWeights& range : updated) {
+    std::copy(range.values.begin(), range.values.end(),
+              by_rank[range.tensor_rank].begin() + static_cast<std::ptrdiff_t>(range.first));
+  }
+  const std::vector<LayerShare> shares = layer_shares(workload);
   std::vector<float> out;
-  for (std::size_t i = 0; i < workload_.layers.size(); ++i) {
-    const WorkLayer& layer = workload_.layers[i];
+  for (std::size_t i = 0; i < workload.layers.size(); ++i) {
+    const WorkLayer& layer = workload.layers[i];
     if (layer.kind != WorkKind::kLinear) {
       continue;
     }
@@ -85,27 +86,39 @@ std::vector<float> TrainingWork::weights() const {
     out.resize(first + static_cast<std::size_t>(layer.outputs * layer.inputs +
                                                 (layer.has_bias ? layer.outputs : 0)));
     for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
-      put_layer(layer, shares_[i], static_cast<std::int64_t>(rank),
-                by_rank[rank].data() + shares_[i].first_element, out.data() + first);
+      put_layer(layer, shares[i], static_cast<std::int64_t>(rank),
+                by_rank[rank].data() + shares[i].first_element, out.data() + first);
     }
   }
   return out;
 }
 
-float TrainingWork::largest_disagreement() const {
-  const auto elements = static_cast<std::size_t>(element_count(workload_));
+float largest_disagreement(const Workload& workload, std::span<const UpdatedWeights> updated) {
+  const auto elements = static_cast<std::size_t>(element_count(workload));
   std::vector<std::vector<const float*>> first_owner(
-      static_cast<std::size_t>(workload_.tensor_ranks), std::vector<const float*>(elements));
+      static_cast<std::size_t>(workload.tensor_ranks), std::vector<const float*>(elements));
   float most = 0;
-  for_each_updated(plan_, memory_,
-                   [&](std::uint32_t tensor_rank, std::size_t first, std::span<float> range) {
-                     for (std::size_t i = 0; i < range.size(); ++i) {
-                       const float*& owner = first_owner[tensor_rank][first + i];
-                       owner = owner == nullptr ? &range[i] : owner;
-                       most = std::max(most, std::abs(*owner - range[i]));
-                     }
-                   });
+  for (const UpdatedWeights& range : updated) {
+    for (std::size_t i = 0; i < range.values.size(); ++i) {
+      const float*& owner = first_owner[range.tensor_rank][range.first + i];
+      owner = owner == nullptr ? &range.values[i] : owner;
+      most = std::max(most, std::abs(*owner - range.values[i]));
+    }
+  }
   return most;
+}
+
+std::vector<double> mean_losses(const Workload& workload, std::span<const double> of_samples) {
+  std::vector<double> out;
+  const auto batch = static_cast<std::size_t>(workload.global_batch);
+  for (std::size_t first = 0; first < of_samples.size(); first += batch) {
+    double sum = 0;
+    for (std::size_t i = 0; i < batch; ++i) {
+      sum += of_samples[first + i];
+    }
+    out.push_back(sum / static_cast<double>(batch));
+  }
+  return out;
 }
 
 }  // namespace twinrun::exec

@@ -39,13 +39,17 @@ struct TrainingWork::Pass {
   bool is_repeated;
 };
 
-TrainingWork::TrainingWork(const Plan& plan, const Products& products, TrainingData data)
+TrainingWork::TrainingWork(const Plan& plan,
+                           const Products& products,
+                           TrainingData data,
+                           const LocalDevices& here)
     : plan_(plan),
+      here_(here),
       workload_(plan.workload()),
       products_(products),
       shares_(layer_shares(plan.workload())),
       data_(std::move(data)),
-      memory_(plan),
+      memory_(plan, here),
       optimizer_(optimizer_named(plan.workload().optimizer)),
       loss_of_sample_(static_cast<std::size_t>(workload_.steps * workload_.global_batch)),
       samples_done_(static_cast<std::size_t>(workload_.steps)),
@@ -383,16 +387,6 @@ void TrainingWork::add(OpId op, const Payload& payload) {
       std::fill(from[i].begin(), from[i].end(), 0.0F);
     }
   }
-}
-
-// ---- results
-
-std::vector<double> TrainingWork::losses() const {
-  std::vector<double> out;
-  for (std::int64_t step = 0; step < workload_.steps; ++step) {
-    out.push_back(loss_of_step(step));
-  }
-  return out;
 }
 
 }  // namespace twinrun::exec

@@ -9,10 +9,12 @@
 
 #include "core/plan/plan.h"
 #include "exec/cpu/device_memory.h"
+#include "exec/cpu/final_weights.h"
 #include "exec/cpu/matrix_product.h"
 #include "exec/cpu/op_work.h"
 #include "exec/cpu/training_data.h"
 #include "exec/cpu/update_rules.h"
+#include "exec/local_devices.h"
 
 namespace twinrun::exec {
 
@@ -20,7 +22,10 @@ namespace twinrun::exec {
 // against the plan.
 class TrainingWork : public OpWork {
  public:
-  TrainingWork(const Plan& plan, const Products& products, TrainingData data);
+  TrainingWork(const Plan& plan,
+               const Products& products,
+               TrainingData data,
+               const LocalDevices& here = {});
 
   void compute(OpId op) override;
   MovedData moved(OpId op) override;
@@ -29,13 +34,10 @@ class TrainingWork : public OpWork {
   [[nodiscard]] std::int64_t newest_step() const;
   [[nodiscard]] double loss_of_step(std::int64_t step) const;
 
-  // ---- once the run is over
-  // By step: the mean over the batch.
-  [[nodiscard]] std::vector<double> losses() const;
-  // The whole model, layer by layer, from the devices that update it.
-  [[nodiscard]] std::vector<float> weights() const;
-  // Between devices that update the same element: 0 when all replicas agree.
-  [[nodiscard]] float largest_disagreement() const;
+  // ---- once the run is over, of the devices that are here
+  // By step and sample; 0 of samples whose loss another process has.
+  [[nodiscard]] const std::vector<double>& loss_of_samples() const { return loss_of_sample_; }
+  [[nodiscard]] std::vector<UpdatedWeights> updated_weights() const;
 
  private:
   struct Pass;  // one layer on some samples
@@ -59,6 +61,7 @@ class TrainingWork : public OpWork {
   void fill_weights();
 
   const Plan& plan_;
+  const LocalDevices here_;
   const Workload& workload_;
   const Products& products_;
   std::vector<LayerShare> shares_;  // by layer

@@ -27,7 +27,7 @@ ALLOWED = {
     "sim": {"core/*"},
     "exec": {"core/*", "exec/cpu", "exec/mpi", "exec/cuda"},  # the table over the backends
     "exec/cpu": {"core/*", "exec"},
-    "exec/mpi": {"core/*", "exec"},
+    "exec/mpi": {"core/*", "exec", "exec/cpu"},  # its devices are CPUs
     "exec/cuda": {"core/*", "exec"},
     "report": {"core/*"},
     "cli": {"core/*", "sim", "exec", "report"},

@@ -1,0 +1,164 @@
+#include "exec/cpu/collective_array.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/base/check.h"
+#include "core/collective/schedule.h"
+
+namespace twinrun::exec {
+namespace {
+
+using Ranges = std::span<const std::span<float>>;
+
+std::size_t total(Ranges ranges) {
+  std::size_t sum = 0;
+  for (const std::span<float> range : ranges) {
+    sum += range.size();
+  }
+  return sum;
+}
+
+bool is_divided(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ||
+         kind == CollectiveKind::kAllToAll;
+}
+
+std::uint32_t ranks_of(const Plan& plan, OpId op) {
+  return static_cast<std::uint32_t>(plan.group_devices(plan.shape(op).group).size());
+}
+
+// One rank's shares of all ranges stand beside each other, padded to the size of the largest, so
+// that every rank has equally many.
+struct DividedArray {
+  DividedArray(Ranges of, std::uint32_t count) : ranges(of), ranks(count) {
+    for (const std::span<float> range : of) {
+      per_rank += (range.size() + ranks - 1) / ranks;
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const { return per_rank * ranks; }
+
+  // Calls with (a rank's share of a range, its place in the array).
+  template <class Call>
+  void for_each_share(std::uint32_t rank, const Call& call) const {
+    std::size_t at = rank * per_rank;
+    for (const std::span<float> range : ranges) {
+      const ByteRange share =
+          chunk_of(ByteRange{0, static_cast<std::int64_t>(range.size())}, 1, ranks, rank);
+      call(range.subspan(static_cast<std::size_t>(share.begin),
+                         static_cast<std::size_t>(share.size())),
+           at);
+      at += (range.size() + ranks - 1) / ranks;
+    }
+  }
+
+  Ranges ranges;
+  std::uint32_t ranks;
+  std::size_t per_rank = 0;
+};
+
+void with_divided_array(const Plan& plan,
+                        OpId op,
+                        const MovedData& data,
+                        const ExchangeArray& exchange) {
+  const std::uint32_t ranks = ranks_of(plan, op);
+  const std::uint32_t rank = rank_in_group(plan, op);
+  const DividedArray divided(data.ranges, ranks);
+  const bool gathers = plan.shape(op).kind == CollectiveKind::kAllGather;
+  std::vector<float> array(divided.size());
+  const auto put = [&](std::span<float> share, std::size_t at) {
+    std::copy(share.begin(), share.end(), array.begin() + static_cast<std::ptrdiff_t>(at));
+  };
+  // What is there already is not written again: weights may be gathered for backward while the
+  // block still computes its forward pass with them.
+  const auto get = [&](std::span<float> share, std::size_t at) {
+    const auto from = array.begin() + static_cast<std::ptrdiff_t>(at);
+    if (!std::equal(share.begin(), share.end(), from)) {
+      std::copy_n(from, share.size(), share.begin());
+    }
+  };
+  for (std::uint32_t other = gathers ? rank : 0; other < (gathers ? rank + 1 : ranks); ++other) {
+    divided.for_each_share(other, put);
+  }
+  exchange(array, array);
+  for (std::uint32_t other = gathers ? 0 : rank; other < (gathers ? ranks : rank + 1); ++other) {
+    divided.for_each_share(other, get);
+  }
+}
+
+// Every rank sends each other its share of what it has, and keeps the shares apart that come.
+void with_exchanged_shares(const Plan& plan,
+                           OpId op,
+                           const MovedData& data,
+                           const ExchangeArray& exchange) {
+  const std::uint32_t ranks = ranks_of(plan, op);
+  const DividedArray divided(data.ranges, ranks);
+  std::vector<float> sent(divided.size());
+  for (std::uint32_t other = 0; other < ranks; ++other) {
+    divided.for_each_share(other, [&](std::span<float> share, std::size_t at) {
+      std::copy(share.begin(), share.end(), sent.begin() + static_cast<std::ptrdiff_t>(at));
+    });
+  }
+  std::vector<float> arrived = sent;  // a rank's own share stays where it is
+  exchange(sent, arrived);
+  for (std::uint32_t other = 0; other < data.from_each.size(); ++other) {
+    std::size_t range = 0;
+    divided.for_each_share(other, [&](std::span<float>, std::size_t at) {
+      const std::span<float> into = data.from_each[other][range++];
+      std::copy_n(arrived.begin() + static_cast<std::ptrdiff_t>(at), into.size(), into.begin());
+    });
+  }
+}
+
+}  // namespace
+
+std::uint32_t rank_in_group(const Plan& plan, OpId op) {
+  const auto devices = plan.group_devices(plan.shape(op).group);
+  const auto found = std::find(devices.begin(), devices.end(), plan.device(op));
+  TWINRUN_CHECK(found != devices.end());
+  return static_cast<std::uint32_t>(found - devices.begin());
+}
+
+std::int64_t array_elements(const Plan& plan, OpId op, const MovedData& data) {
+  return static_cast<std::int64_t>(is_divided(plan.shape(op).kind)
+                                       ? DividedArray(data.ranges, ranks_of(plan, op)).size()
+                                       : total(data.ranges));
+}
+
+void with_collective_array(const Plan& plan,
+                           OpId op,
+                           const MovedData& data,
+                           const ExchangeArray& exchange) {
+  if (plan.shape(op).kind == CollectiveKind::kAllToAll) {
+    return with_exchanged_shares(plan, op, data, exchange);
+  }
+  if (is_divided(plan.shape(op).kind)) {
+    return with_divided_array(plan, op, data, exchange);
+  }
+  if (data.ranges.size() == 1) {
+    return exchange(data.ranges.front(), data.ranges.front());
+  }
+  std::vector<float> array = packed(data.ranges);
+  exchange(array, array);
+  unpack(array, data.ranges);
+}
+
+std::vector<float> packed(Ranges ranges) {
+  std::vector<float> out;
+  out.reserve(total(ranges));
+  for (const std::span<float> range : ranges) {
+    out.insert(out.end(), range.begin(), range.end());
+  }
+  return out;
+}
+
+void unpack(std::span<const float> from, Ranges ranges) {
+  TWINRUN_CHECK(from.size() == total(ranges));
+  for (const std::span<float> range : ranges) {
+    std::copy_n(from.begin(), range.size(), range.begin());
+    from = from.subspan(range.size());
+  }
+}
+
+}  // namespace twinrun::exec

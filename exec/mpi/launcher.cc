@@ -1,0 +1,46 @@
+#include "exec/mpi/launcher.h"
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+
+namespace twinrun::exec {
+namespace {
+
+struct Names {
+  const char* rank;
+  const char* size;
+};
+// Slurm says how many tasks the job has to its batch script too: only a step's number counts.
+constexpr std::array kLaunchers = {Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                   Names{"PMI_RANK", "PMI_SIZE"},
+                                   Names{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+
+std::optional<int> number(const char* name) {
+  const std::string text = environment(name);
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = !text.empty() && error == std::errc() && end == text.data() + text.size();
+  return is_number ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  return value == nullptr ? "" : value;
+}
+
+std::optional<LaunchedRank> launched_rank() {
+  const bool is_ours = !environment(kFolderVariable).empty();  // may be one process alone
+  for (const Names& names : kLaunchers) {
+    const std::optional<int> rank = number(names.rank);
+    const std::optional<int> size = number(names.size);
+    if (rank && size && (*size > 1 || is_ours)) {
+      return LaunchedRank{*rank, *size};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace twinrun::exec
