@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""Hosts on one machine: network namespaces on a bridge, each with a NIC of a given rate.
+
+  testbed.py run --hosts 4 --rate 200Mbit [--server-rate 1Gbit] -- COMMAND…
+  testbed.py topology --hosts 4 --rate 200Mbit --latency 30us
+
+run makes the hosts h0, h1, …, runs COMMAND and takes everything away again. COMMAND itself stays on the machine's network
+and finds in its environment
+  TESTBED_ENTER   a script: HOST WORDS… runs the words on that host
+  TESTBED_HOSTS   the names of the hosts
+  TWINRUN_MPIRUN  mpirun, started on h0: one rank a host, TCP between them
+`-- bash` gives a shell to look around in. topology prints the same hosts as an expression that twinrun takes.
+
+Exit status: COMMAND's, 128 + n when signal n ended it; 77 with a printed reason where hosts cannot be made.
+"""
+
+import argparse
+import ctypes
+import os
+import pathlib
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+
+ENTER = pathlib.Path(__file__).resolve().with_name("enter_host.sh")
+AGENT = ENTER.with_name("launch_agent.sh")
+# A tmpfs of the testbed's own lies over this folder. enter_host.sh knows it too.
+STATE = pathlib.Path("/dev/shm")
+SKIPPED = 77
+SECONDS_TO_END = 5  # that COMMAND has after a signal, before it is killed
+
+# Of an Ethernet frame's 1514 bytes (tbf counts no preamble and no checksum) 1448 are a TCP stream's: 14 are Ethernet's,
+# 20 IP's, 32 TCP's with time stamps.
+PAYLOAD_SHARE = 1448 / 1514
+# The most that TCP hands to a NIC at once. The default of 64 KB would have to fit into a bucket, or be cut up again by tbf.
+LARGEST_PACKET = 16_384
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNS, CLONE_NEWPID = 0x00020000, 0x20000000
+PR_SET_PDEATHSIG = 1
+SI_KERNEL = 0x80  # the terminal sent it, and to everyone
+
+
+class Unavailable(Exception):
+    """Hosts cannot be made here; the text says why."""
+
+
+def why_not():
+    """Why there can be no testbed on this machine, or None."""
+    if os.geteuid() != 0:
+        return "namespaces and tc need root"
+    missing = [name for name in ("ip", "tc", "nsenter", "unshare", "mount", "hostname") if not shutil.which(name)]
+    if missing:
+        return f"{', '.join(missing)} not found (Debian: iproute2, util-linux, hostname)"
+    kinds = ["--net", "--uts", "--mount", "--pid", "--fork"]
+    tried = subprocess.run(["unshare", *kinds, "true"], capture_output=True, text=True)
+    return f"namespaces are refused: {tried.stderr.strip()}" if tried.returncode else None
+
+
+def bytes_per_second(rate):
+    """Of a rate as tc writes it: 200Mbit, 1.5Gbit."""
+    found = re.fullmatch(r"([0-9.]+)([KMG])bit", rate)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{rate!r} is no rate such as 200Mbit or 1Gbit")
+    return float(found[1]) * {"K": 1e3, "M": 1e6, "G": 1e9}[found[2]] / 8
+
+
+def rates_of(hosts, rate, server_rate=None):
+    """One rate a host; the last host is the server when it has a rate of its own."""
+    return [rate] * (hosts - 1) + [server_rate or rate]
+
+
+def topology(hosts, rate, latency):
+    """What twinrun simulates: the rate that a TCP stream has, and half of the latency on each of the two cables of a path."""
+    seconds = re.fullmatch(r"([0-9.]+)us", latency)
+    bandwidth = bytes_per_second(rate) * PAYLOAD_SHARE / 1e6
+    return f"single-switch:hosts={hosts},bandwidth={bandwidth:.4f}MB/s,latency={float(seconds[1]) / 2:.2f}us"
+
+
+# ---- the network ----
+
+def run(*words):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Unavailable(f"{' '.join(map(str, words))}: {done.stderr.strip()}")
+
+
+def on_host(name, *words):
+    run(ENTER, name, *words)
+
+
+def address(number):
+    return f"10.77.0.{number + 1}"
+
+
+def make_namespace(name):
+    """A network and a host name of its own. They live as long as something is in them, or as these files on our tmpfs."""
+    folder = STATE / name
+    folder.mkdir()
+    for kind in ("net", "uts"):
+        (folder / kind).touch()
+    run("unshare", f"--net={folder / 'net'}", f"--uts={folder / 'uts'}", "hostname", name)
+
+
+def shape(host, device, rate):
+    """What leaves through the device leaves at the rate."""
+    speed = bytes_per_second(rate)
+    # What may pass at once. A timer that comes a millisecond late must not cost rate, and a message of 1 MB must not
+    # slip through: a millisecond's worth, and at least the largest packet and one that waits behind it.
+    burst = max(2 * LARGEST_PACKET, int(speed * 0.001))
+    # What may wait: 20 ms, so that the windows of a few senders to one receiver fit. More would only be delay.
+    limit = max(500_000, int(speed * 0.02))
+    on_host(host, "tc", "qdisc", "replace", "dev", device, "root", "tbf", "rate", f"{speed * 8:.0f}bit",
+            "burst", burst, "limit", limit)
+
+
+def plug_in(number, rate):
+    """A cable from the host to the switch, shaped at both ends: the host's sends, the switch's port sends to the host."""
+    host, port = f"h{number}", f"port{number}"
+    on_host("switch", "ip", "link", "add", port, "gso_max_size", LARGEST_PACKET, "type", "veth",
+            "peer", "name", "eth0", "gso_max_size", LARGEST_PACKET, "netns", STATE / host / "net")
+    on_host("switch", "ip", "link", "set", port, "master", "bridge", "up")
+    on_host(host, "ip", "address", "add", f"{address(number)}/24", "dev", "eth0")
+    for device in ("lo", "eth0"):
+        on_host(host, "ip", "link", "set", device, "up")
+    shape(host, "eth0", rate)
+    shape("switch", port, rate)
+    # The one congestion control that every kernel lets a namespace have; the machine's own may be another.
+    on_host(host, "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno")
+
+
+def make_network(rates):
+    make_namespace("switch")
+    on_host("switch", "ip", "link", "add", "bridge", "type", "bridge")
+    on_host("switch", "ip", "link", "set", "bridge", "up")
+    for number, rate in enumerate(rates):
+        make_namespace(f"h{number}")
+        plug_in(number, rate)
+
+
+# ---- what COMMAND is told ----
+
+def name_the_hosts(names):
+    """In /etc/hosts, as only this testbed sees it."""
+    ours = [f"{address(number)} {name}\n" for number, name in enumerate(names)]
+    (STATE / "hosts").write_text(pathlib.Path("/etc/hosts").read_text() + "".join(ours))
+    run("mount", "--bind", STATE / "hosts", "/etc/hosts")
+
+
+def environment(names):
+    (STATE / "hostfile").write_text("".join(f"{name} slots=1\n" for name in names))
+    return os.environ | {
+        "TESTBED_ENTER": str(ENTER),
+        "TESTBED_HOSTS": " ".join(names),
+        "TWINRUN_MPIRUN": f"{ENTER} {names[0]} mpirun",
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_orte_default_hostfile": str(STATE / "hostfile"),
+        "OMPI_MCA_orte_tmpdir_base": str(STATE),
+        "OMPI_MCA_plm_rsh_agent": str(AGENT),
+        "OMPI_MCA_pml": "ob1",
+        "OMPI_MCA_btl": "self,tcp",  # and never shared memory
+        "OMPI_MCA_btl_tcp_if_include": "eth0",
+        "OMPI_MCA_oob_tcp_if_include": "eth0",
+        "OMPI_MCA_hwloc_base_binding_policy": "none",  # all hosts share the machine's cores
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+    }
+
+
+# ---- processes ----
+#
+#   owner            the one that was started; waits
+#    `- first        process 1 of a process namespace, in a mount namespace of its own; makes the network
+#        `- COMMAND, mpirun, ranks …
+#
+# The kernel kills all of a process namespace with its first process, and the first process dies with the owner (the
+# parent-death signal), whatever kills that. Network, host names and files belong to the mount namespace's tmpfs and to
+# those processes, so nothing is left that somebody would have to clean up, and nothing has a name outside.
+
+SIGNALS = {signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
+
+def wait_for(child):
+    """Reaps whatever ends, until the child does; hands signals on to it. Its exit status, 128 + n for signal n."""
+    seconds = None
+    while True:
+        arrived = signal.sigtimedwait(SIGNALS, seconds) if seconds else signal.sigwaitinfo(SIGNALS)
+        if arrived is None:
+            os.kill(child, signal.SIGKILL)
+        elif arrived.si_signo != signal.SIGCHLD and arrived.si_code != SI_KERNEL:
+            os.kill(child, arrived.si_signo)
+            seconds = SECONDS_TO_END
+        ended = reap(child)
+        if ended is not None:
+            return ended
+
+
+def reap(child):
+    while True:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == 0:
+            return None
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def call(name, *arguments):
+    if getattr(LIBC, name)(*arguments) != 0:
+        raise Unavailable(f"{name}: {os.strerror(ctypes.get_errno())}")
+
+
+def die_with(owner_alive):
+    """The signal at the owner's death, and a look whether that was before we asked for it: then the pipe has an end."""
+    call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL)
+    if select.select([owner_alive], [], [], 0)[0]:
+        os._exit(1)
+
+
+def be_first(rates, command):
+    call("unshare", CLONE_NEWNS)
+    run("mount", "--make-rprivate", "/")
+    run("mount", "-t", "proc", "proc", "/proc")
+    run("mount", "-t", "tmpfs", "tmpfs", STATE)
+    make_network(rates)
+    names = [f"h{number}" for number in range(len(rates))]
+    name_the_hosts(names)
+    unblock = lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    return wait_for(subprocess.Popen(command, env=environment(names), preexec_fn=unblock).pid)
+
+
+def run_in_testbed(rates, command):
+    owner_alive, owner = os.pipe()
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    call("unshare", CLONE_NEWPID)
+    first = os.fork()
+    if first != 0:
+        return wait_for(first)
+    status = 1
+    try:
+        os.close(owner)
+        die_with(owner_alive)
+        status = be_first(rates, command)
+    except Unavailable as reason:
+        print(f"testbed: skipped: {reason}", file=sys.stderr)
+        status = SKIPPED
+    finally:
+        os._exit(status)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for verb in ("run", "topology"):
+        sub = verbs.add_parser(verb)
+        sub.add_argument("--hosts", type=int, default=4, choices=range(1, 101), metavar="N")
+        sub.add_argument("--rate", default="200Mbit")
+    verbs.choices["run"].add_argument("--server-rate", help="of the last host, when it is another")
+    verbs.choices["run"].add_argument("command", nargs="+")
+    verbs.choices["topology"].add_argument("--latency", required=True, help="of a small message, one way: 30us")
+    return parser.parse_args()
+
+
+def main():
+    given = arguments()
+    if given.verb == "topology":
+        print(topology(given.hosts, given.rate, given.latency))
+        return 0
+    reason = why_not()
+    if reason:
+        print(f"testbed: skipped: {reason}", file=sys.stderr)
+        return SKIPPED
+    return run_in_testbed(rates_of(given.hosts, given.rate, given.server_rate), given.command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
