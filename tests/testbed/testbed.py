@@ -2,7 +2,7 @@
 """Hosts on one machine: network namespaces on a bridge, each with a NIC of a given rate.
 
   testbed.py run --hosts 4 --rate 200Mbit [--server-rate 1Gbit] -- COMMAND…
-  testbed.py topology --hosts 4 --rate 200Mbit --latency 30us
+  testbed.py topology --hosts 4 --rate 200Mbit --latency-us 30
 
 run makes the hosts h0, h1, …, runs COMMAND and takes everything away again. COMMAND itself stays on the machine's network
 and finds in its environment
@@ -48,36 +48,34 @@ class Unavailable(Exception):
     """Hosts cannot be made here; the text says why."""
 
 
-def why_not():
-    """Why there can be no testbed on this machine, or None."""
+def check_machine():
     if os.geteuid() != 0:
-        return "namespaces and tc need root"
+        raise Unavailable("namespaces and tc need root")
     missing = [name for name in ("ip", "tc", "nsenter", "unshare", "mount", "hostname") if not shutil.which(name)]
     if missing:
-        return f"{', '.join(missing)} not found (Debian: iproute2, util-linux, hostname)"
-    kinds = ["--net", "--uts", "--mount", "--pid", "--fork"]
-    tried = subprocess.run(["unshare", *kinds, "true"], capture_output=True, text=True)
-    return f"namespaces are refused: {tried.stderr.strip()}" if tried.returncode else None
+        raise Unavailable(f"{', '.join(missing)} not found (Debian: iproute2, util-linux, hostname)")
+    run("unshare", "--net", "--uts", "--mount", "--pid", "--fork", "true")
 
 
-def bytes_per_second(rate):
-    """Of a rate as tc writes it: 200Mbit, 1.5Gbit."""
-    found = re.fullmatch(r"([0-9.]+)([KMG])bit", rate)
-    if not found:
-        raise argparse.ArgumentTypeError(f"{rate!r} is no rate such as 200Mbit or 1Gbit")
-    return float(found[1]) * {"K": 1e3, "M": 1e6, "G": 1e9}[found[2]] / 8
+RATE = re.compile(r"(\d+(?:\.\d+)?)([KMG])bit")
 
 
-def rates_of(hosts, rate, server_rate=None):
-    """One rate a host; the last host is the server when it has a rate of its own."""
-    return [rate] * (hosts - 1) + [server_rate or rate]
+def rate(text):
+    """A rate as tc writes it, checked."""
+    if not RATE.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no rate such as 200Mbit or 1Gbit")
+    return text
 
 
-def topology(hosts, rate, latency):
+def bytes_per_second(text):
+    number, unit = RATE.fullmatch(text).groups()
+    return float(number) * {"K": 1e3, "M": 1e6, "G": 1e9}[unit] / 8
+
+
+def topology(hosts, nic_rate, latency_us):
     """What twinrun simulates: the rate that a TCP stream has, and half of the latency on each of the two cables of a path."""
-    seconds = re.fullmatch(r"([0-9.]+)us", latency)
-    bandwidth = bytes_per_second(rate) * PAYLOAD_SHARE / 1e6
-    return f"single-switch:hosts={hosts},bandwidth={bandwidth:.4f}MB/s,latency={float(seconds[1]) / 2:.2f}us"
+    bandwidth = bytes_per_second(nic_rate) * PAYLOAD_SHARE / 1e6
+    return f"single-switch:hosts={hosts},bandwidth={bandwidth:.4f}MB/s,latency={latency_us / 2:.2f}us"
 
 
 # ---- the network ----
@@ -105,9 +103,9 @@ def make_namespace(name):
     run("unshare", f"--net={folder / 'net'}", f"--uts={folder / 'uts'}", "hostname", name)
 
 
-def shape(host, device, rate):
+def shape(host, device, nic_rate):
     """What leaves through the device leaves at the rate."""
-    speed = bytes_per_second(rate)
+    speed = bytes_per_second(nic_rate)
     # What may pass at once. A timer that comes a millisecond late must not cost rate, and a message of 1 MB must not
     # slip through: a millisecond's worth, and at least the largest packet and one that waits behind it.
     burst = max(2 * LARGEST_PACKET, int(speed * 0.001))
@@ -117,7 +115,7 @@ def shape(host, device, rate):
             "burst", burst, "limit", limit)
 
 
-def plug_in(number, rate):
+def plug_in(number, nic_rate):
     """A cable from the host to the switch, shaped at both ends: the host's sends, the switch's port sends to the host."""
     host, port = f"h{number}", f"port{number}"
     on_host("switch", "ip", "link", "add", port, "gso_max_size", LARGEST_PACKET, "type", "veth",
@@ -126,8 +124,8 @@ def plug_in(number, rate):
     on_host(host, "ip", "address", "add", f"{address(number)}/24", "dev", "eth0")
     for device in ("lo", "eth0"):
         on_host(host, "ip", "link", "set", device, "up")
-    shape(host, "eth0", rate)
-    shape("switch", port, rate)
+    shape(host, "eth0", nic_rate)
+    shape("switch", port, nic_rate)
     # The one congestion control that every kernel lets a namespace have; the machine's own may be another.
     on_host(host, "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno")
 
@@ -136,9 +134,9 @@ def make_network(rates):
     make_namespace("switch")
     on_host("switch", "ip", "link", "add", "bridge", "type", "bridge")
     on_host("switch", "ip", "link", "set", "bridge", "up")
-    for number, rate in enumerate(rates):
+    for number, nic_rate in enumerate(rates):
         make_namespace(f"h{number}")
-        plug_in(number, rate)
+        plug_in(number, nic_rate)
 
 
 # ---- what COMMAND is told ----
@@ -228,8 +226,11 @@ def be_first(rates, command):
     make_network(rates)
     names = [f"h{number}" for number in range(len(rates))]
     name_the_hosts(names)
-    unblock = lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-    return wait_for(subprocess.Popen(command, env=environment(names), preexec_fn=unblock).pid)
+    try:
+        return wait_for(os.posix_spawnp(command[0], command, environment(names), setsigmask=()))
+    except OSError as error:
+        print(f"testbed: {command[0]}: {error.strerror}", file=sys.stderr)
+        return 127
 
 
 def run_in_testbed(rates, command):
@@ -239,16 +240,9 @@ def run_in_testbed(rates, command):
     first = os.fork()
     if first != 0:
         return wait_for(first)
-    status = 1
-    try:
-        os.close(owner)
-        die_with(owner_alive)
-        status = be_first(rates, command)
-    except Unavailable as reason:
-        print(f"testbed: skipped: {reason}", file=sys.stderr)
-        status = SKIPPED
-    finally:
-        os._exit(status)
+    os.close(owner)
+    die_with(owner_alive)
+    sys.exit(be_first(rates, command))
 
 
 def arguments():
@@ -257,23 +251,25 @@ def arguments():
     for verb in ("run", "topology"):
         sub = verbs.add_parser(verb)
         sub.add_argument("--hosts", type=int, default=4, choices=range(1, 101), metavar="N")
-        sub.add_argument("--rate", default="200Mbit")
-    verbs.choices["run"].add_argument("--server-rate", help="of the last host, when it is another")
+        sub.add_argument("--rate", type=rate, default="200Mbit", help="of every NIC, in both directions")
+    verbs.choices["run"].add_argument("--server-rate", type=rate, help="of the last host's NIC, when it is another")
     verbs.choices["run"].add_argument("command", nargs="+")
-    verbs.choices["topology"].add_argument("--latency", required=True, help="of a small message, one way: 30us")
+    verbs.choices["topology"].add_argument("--latency-us", type=float, required=True, help="of a small message, one way")
     return parser.parse_args()
 
 
 def main():
     given = arguments()
     if given.verb == "topology":
-        print(topology(given.hosts, given.rate, given.latency))
+        print(topology(given.hosts, given.rate, given.latency_us))
         return 0
-    reason = why_not()
-    if reason:
+    try:
+        check_machine()
+        rates = [given.rate] * (given.hosts - 1) + [given.server_rate or given.rate]
+        return run_in_testbed(rates, given.command)
+    except Unavailable as reason:
         print(f"testbed: skipped: {reason}", file=sys.stderr)
         return SKIPPED
-    return run_in_testbed(rates_of(given.hosts, given.rate, given.server_rate), given.command)
 
 
 if __name__ == "__main__":
