@@ -2,14 +2,13 @@
 """Hosts on one machine: network namespaces on a bridge, each with a NIC of a given rate.
 
   testbed.py run --hosts 4 --rate 200Mbit [--server-rate 1Gbit] -- COMMAND…
-  testbed.py topology --hosts 4 --rate 200Mbit --latency-us 30
 
 run makes the hosts h0, h1, …, runs COMMAND and takes everything away again. COMMAND itself stays on the machine's network
 and finds in its environment
   TESTBED_ENTER   a script: HOST WORDS… runs the words on that host
   TESTBED_HOSTS   the names of the hosts
   TWINRUN_MPIRUN  mpirun, started on h0: one rank a host, TCP between them
-`-- bash` gives a shell to look around in. topology prints the same hosts as an expression that twinrun takes.
+`-- bash` gives a shell to look around in. topology.py prints the same hosts for the simulation.
 
 Exit status: COMMAND's, 128 + n when signal n ended it; 77 with a printed reason where hosts cannot be made.
 """
@@ -32,9 +31,6 @@ STATE = pathlib.Path("/dev/shm")
 SKIPPED = 77
 SECONDS_TO_END = 5  # that COMMAND has after a signal, before it is killed
 
-# Of an Ethernet frame's 1514 bytes (tbf counts no preamble and no checksum) 1448 are a TCP stream's: 14 are Ethernet's,
-# 20 IP's, 32 TCP's with time stamps.
-PAYLOAD_SHARE = 1448 / 1514
 # The most that TCP hands to a NIC at once. The default of 64 KB would have to fit into a bucket, or be cut up again by tbf.
 LARGEST_PACKET = 16_384
 
@@ -70,12 +66,6 @@ def rate(text):
 def bytes_per_second(text):
     number, unit = RATE.fullmatch(text).groups()
     return float(number) * {"K": 1e3, "M": 1e6, "G": 1e9}[unit] / 8
-
-
-def topology(hosts, nic_rate, latency_us):
-    """What twinrun simulates: the rate that a TCP stream has, and half of the latency on each of the two cables of a path."""
-    bandwidth = bytes_per_second(nic_rate) * PAYLOAD_SHARE / 1e6
-    return f"single-switch:hosts={hosts},bandwidth={bandwidth:.4f}MB/s,latency={latency_us / 2:.2f}us"
 
 
 # ---- the network ----
@@ -245,28 +235,25 @@ def run_in_testbed(rates, command):
     sys.exit(be_first(rates, command))
 
 
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    for verb in ("run", "topology"):
-        sub = verbs.add_parser(verb)
-        sub.add_argument("--hosts", type=int, default=4, choices=range(1, 101), metavar="N")
-        sub.add_argument("--rate", type=rate, default="200Mbit", help="of every NIC, in both directions")
-    verbs.choices["run"].add_argument("--server-rate", type=rate, help="of the last host's NIC, when it is another")
-    verbs.choices["run"].add_argument("command", nargs="+")
-    verbs.choices["topology"].add_argument("--latency-us", type=float, required=True, help="of a small message, one way")
-    return parser.parse_args()
+def add_host_options(parser):
+    parser.add_argument("--hosts", type=int, default=4, choices=range(1, 101), metavar="N")
+    parser.add_argument("--rate", type=rate, default="200Mbit", help="of every NIC, in both directions")
+    parser.add_argument("--server-rate", type=rate, help="of the last host's NIC, when it is another")
+
+
+def rates_of(given):
+    return [given.rate] * (given.hosts - 1) + [given.server_rate or given.rate]
 
 
 def main():
-    given = arguments()
-    if given.verb == "topology":
-        print(topology(given.hosts, given.rate, given.latency_us))
-        return 0
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verb = parser.add_subparsers(required=True).add_parser("run")
+    add_host_options(verb)
+    verb.add_argument("command", nargs="+")
+    given = parser.parse_args()
     try:
         check_machine()
-        rates = [given.rate] * (given.hosts - 1) + [given.server_rate or given.rate]
-        return run_in_testbed(rates, given.command)
+        return run_in_testbed(rates_of(given), given.command)
     except Unavailable as reason:
         print(f"testbed: skipped: {reason}", file=sys.stderr)
         return SKIPPED
