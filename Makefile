@@ -26,9 +26,11 @@ test: $(WITH_TESTS) ## build everything in release and run every test
 	@cmake --build $(RELEASE) -j $(JOBS)
 	@ctest --preset release
 
-bench: $(WITH_TESTS) packages-bench ## the benchmarks, then a table against SimGrid; BENCH=full has the long runs too
+bench: $(WITH_TESTS) packages-bench ## the benchmarks, then tables against SimGrid, Open MPI and Gloo; BENCH=full has the long runs too
+	@cmake $(RELEASE) >/dev/null  # MPI and Gloo may be new
 	@cmake --build $(RELEASE) -j $(JOBS) --target bench
 	@tests/bench/compare_simgrid.py $(BENCH) --scenario $(RELEASE)/tests/sim_scenario --program $(RELEASE)/twinrun
+	@tests/bench/compare_allreduce.py $(RELEASE)/tests
 
 testbed: packages-testbed $(WITH_TESTS) ## server or ring, measured on hosts made of namespaces and simulated; needs root
 	@cmake $(RELEASE) >/dev/null  # MPI may be new

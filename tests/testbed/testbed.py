@@ -217,7 +217,8 @@ def be_first(rates, command):
     names = [f"h{number}" for number in range(len(rates))]
     name_the_hosts(names)
     try:
-        return wait_for(os.posix_spawnp(command[0], command, environment(names), setsigmask=()))
+        return wait_for(os.posix_spawnp(command[0], command, environment(names), setsigmask=(),
+                                        setsigdef=(signal.SIGINT, signal.SIGTERM)))  # a shell's background job ignores them
     except OSError as error:
         print(f"testbed: {command[0]}: {error.strerror}", file=sys.stderr)
         return 127
