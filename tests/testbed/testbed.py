@@ -70,14 +70,14 @@ def bytes_per_second(text):
 
 # ---- the network ----
 
-def run(*words):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+def run(*words, lines=()):
+    done = subprocess.run([str(word) for word in words], input="\n".join(lines), capture_output=True, text=True)
     if done.returncode != 0:
         raise Unavailable(f"{' '.join(map(str, words))}: {done.stderr.strip()}")
 
 
-def on_host(name, *words):
-    run(ENTER, name, *words)
+def on_host(name, *words, lines=()):
+    run(ENTER, name, *words, lines=lines)
 
 
 def address(number):
@@ -93,40 +93,45 @@ def make_namespace(name):
     run("unshare", f"--net={folder / 'net'}", f"--uts={folder / 'uts'}", "hostname", name)
 
 
-def shape(host, device, nic_rate):
-    """What leaves through the device leaves at the rate."""
+def shape(device, nic_rate):
+    """tc's words for: what leaves through the device leaves at the rate."""
     speed = bytes_per_second(nic_rate)
     # What may pass at once. A timer that comes a millisecond late must not cost rate, and a message of 1 MB must not
     # slip through: a millisecond's worth, and at least the largest packet and one that waits behind it.
     burst = max(2 * LARGEST_PACKET, int(speed * 0.001))
     # What may wait: 20 ms, so that the windows of a few senders to one receiver fit. More would only be delay.
     limit = max(500_000, int(speed * 0.02))
-    on_host(host, "tc", "qdisc", "replace", "dev", device, "root", "tbf", "rate", f"{speed * 8:.0f}bit",
-            "burst", burst, "limit", limit)
+    return f"qdisc replace dev {device} root tbf rate {speed * 8:.0f}bit burst {burst} limit {limit}"
 
 
-def plug_in(number, nic_rate):
-    """A cable from the host to the switch, shaped at both ends: the host's sends, the switch's port sends to the host."""
-    host, port = f"h{number}", f"port{number}"
-    on_host("switch", "ip", "link", "add", port, "gso_max_size", LARGEST_PACKET, "type", "veth",
-            "peer", "name", "eth0", "gso_max_size", LARGEST_PACKET, "netns", STATE / host / "net")
-    on_host("switch", "ip", "link", "set", port, "master", "bridge", "up")
-    on_host(host, "ip", "address", "add", f"{address(number)}/24", "dev", "eth0")
-    for device in ("lo", "eth0"):
-        on_host(host, "ip", "link", "set", device, "up")
-    shape(host, "eth0", nic_rate)
-    shape("switch", port, nic_rate)
+def make_switch(rates):
+    """A bridge with a cable to each host; a port sends to its host at the host's rate."""
+    make_namespace("switch")
+    cables = ["link add bridge type bridge", "link set bridge up"]
+    for number in range(len(rates)):
+        peer = STATE / f"h{number}" / "net"
+        cables += [f"link add port{number} gso_max_size {LARGEST_PACKET} type veth "
+                   f"peer name eth0 gso_max_size {LARGEST_PACKET} netns {peer}",
+                   f"link set port{number} master bridge up"]
+    on_host("switch", "ip", "-batch", "-", lines=cables)
+    on_host("switch", "tc", "-batch", "-", lines=[shape(f"port{number}", rate) for number, rate in enumerate(rates)])
+
+
+def switch_on(number, nic_rate):
+    """The host's end of the cable, which sends at the same rate."""
+    host = f"h{number}"
+    on_host(host, "ip", "-batch", "-", lines=[f"address add {address(number)}/24 dev eth0", "link set lo up", "link set eth0 up"])
+    on_host(host, "tc", *shape("eth0", nic_rate).split())
     # The one congestion control that every kernel lets a namespace have; the machine's own may be another.
     on_host(host, "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno")
 
 
 def make_network(rates):
-    make_namespace("switch")
-    on_host("switch", "ip", "link", "add", "bridge", "type", "bridge")
-    on_host("switch", "ip", "link", "set", "bridge", "up")
-    for number, nic_rate in enumerate(rates):
+    for number in range(len(rates)):
         make_namespace(f"h{number}")
-        plug_in(number, nic_rate)
+    make_switch(rates)
+    for number, nic_rate in enumerate(rates):
+        switch_on(number, nic_rate)
 
 
 # ---- what COMMAND is told ----

@@ -3,6 +3,7 @@
 Skipped with a printed reason where hosts cannot be made. MPI_PROBE names the built mpi_probe, or is empty.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -58,6 +59,16 @@ def transfer(source, target, size):
     """
 
 
+@contextlib.contextmanager
+def waiting_testbed():
+    """Is up meanwhile."""
+    with subprocess.Popen([TESTBED, "run", "--", "sh", "-c", "echo up; read line"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        yield process
+        process.stdin.close()
+
+
 def machine_network():
     """The names and addresses of the interfaces outside of any testbed, and the names of namespaces."""
     links = json.loads(subprocess.run(["ip", "-j", "address"], capture_output=True, text=True, check=True).stdout)
@@ -108,17 +119,15 @@ class Network(unittest.TestCase):
         done = run("ip -j address; on h0 true; ip netns list", "--hosts", 2)
         links = [link["ifname"] for link in json.loads(done.stdout.splitlines()[0])]
         self.assertEqual(links, [name for name, _ in before[0]])
-        with subprocess.Popen([TESTBED, "run", "--", "sh", "-c", "echo up; sleep 2"], stdout=subprocess.PIPE) as process:
-            process.stdout.readline()
+        with waiting_testbed():
             self.assertEqual(machine_network(), before)
             self.assertNotIn("10.77.", pathlib.Path("/etc/hosts").read_text())
         self.assertEqual(machine_network(), before)
 
     def test_two_testbeds_at_once(self):
-        with subprocess.Popen([TESTBED, "run", "--", "sh", "-c", "echo up; sleep 3"], stdout=subprocess.PIPE) as process:
-            process.stdout.readline()
+        with waiting_testbed() as other:
             self.assertEqual(run(transfer("h0", "h1", 1000)).returncode, 0)
-            self.assertIsNone(process.poll())
+            self.assertIsNone(other.poll())
 
 
 class Mpi(unittest.TestCase):
@@ -197,7 +206,7 @@ class End(unittest.TestCase):
                 "exec", f'if [ "$1" = tc ]; then nsenter --net="/dev/shm/$host/net" readlink /proc/self/ns/net >{log}; exit 9; fi\nexec'))
             done = subprocess.run([pathlib.Path(folder, "testbed.py"), "run", "--", "true"], capture_output=True, text=True)
             self.assertEqual(done.returncode, SKIPPED, done.stderr)
-            self.assertIn("tc qdisc", done.stderr)
+            self.assertIn("switch tc -batch", done.stderr)
             self.assert_gone(log.read_text().strip())
 
 
