@@ -4,7 +4,7 @@
 # share build/release. The first configure leaves the tests out; `make test` switches them on once and
 # they stay on, while `make build` goes on to build only the program.
 .DEFAULT_GOAL := build
-.PHONY: build demo test bench asan conan format lint tidy clean help packages-build packages-test packages-lint packages-bench packages-conan
+.PHONY: build demo test bench testbed asan conan format lint tidy clean help packages-build packages-test packages-lint packages-bench packages-testbed packages-conan
 
 # quick or full: which scenarios `make bench` runs through SimGrid.
 BENCH ?= quick
@@ -26,9 +26,16 @@ test: $(WITH_TESTS) ## build everything in release and run every test
 	@cmake --build $(RELEASE) -j $(JOBS)
 	@ctest --preset release
 
-bench: $(WITH_TESTS) packages-bench ## the benchmarks, then a table against SimGrid; BENCH=full has the long runs too
+bench: $(WITH_TESTS) packages-bench ## the benchmarks, then tables against SimGrid, Open MPI and Gloo; BENCH=full has the long runs too
+	@cmake $(RELEASE) >/dev/null  # MPI and Gloo may be new
 	@cmake --build $(RELEASE) -j $(JOBS) --target bench
 	@tests/bench/compare_simgrid.py $(BENCH) --scenario $(RELEASE)/tests/sim_scenario --program $(RELEASE)/twinrun
+	@tests/bench/compare_allreduce.py $(RELEASE)/tests
+
+testbed: packages-testbed $(WITH_TESTS) ## server or ring, measured on hosts made of namespaces and simulated; needs root
+	@cmake $(RELEASE) >/dev/null  # MPI may be new
+	@cmake --build $(RELEASE) -j $(JOBS) --target twinrun mpi_probe
+	@tests/testbed/server_or_ring.py --program $(RELEASE)/twinrun --probe $(RELEASE)/tests/testbed/mpi_probe
 
 asan: packages-test ## build with address and undefined-behaviour sanitizers, run every test
 	@cmake --preset asan
@@ -69,5 +76,7 @@ packages-lint:
 	@cmake/install-packages.sh build test lint
 packages-bench:
 	@cmake/install-packages.sh bench || echo 'going on without what is missing'
+packages-testbed:
+	@cmake/install-packages.sh testbed
 packages-conan:
 	@cmake/install-packages.sh build test conan
