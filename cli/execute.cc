@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/execute_sweep.h"
 #include "cli/job_result.h"
 #include "cli/progress.h"
 #include "cli/repeated_command.h"
@@ -43,6 +44,7 @@ struct ExecuteArguments {
   bool is_reproducible = false;
   bool is_paced = false;
   RunFiles files;
+  StepsToTargetSweep sweep;
   std::vector<std::string> command;  // that starts this program with the same input
 };
 
@@ -245,6 +247,38 @@ Output describe(Context& context, const RunFacts& facts, const RunInput& input) 
   return output;
 }
 
+// A full disk does not take the result away: it is told all the same.
+void keep_files(Context& context,
+                const ExecuteArguments& arguments,
+                const RunInput& input,
+                const exec::Execution& run,
+                Output& output) {
+  try {
+    for (const std::string& line :
+         write_run_files(arguments.files, input, run.outcome.trace, output.json)) {
+      context.say(line);
+    }
+  } catch (const std::exception& error) {
+    context.report_error(error.what());
+    output.exit_code = output.exit_code == 0 ? static_cast<int>(kFailure) : output.exit_code;
+  }
+}
+
+Output run_sweep(Context& context, ExecuteArguments arguments) {
+  if (arguments.backend != "cpu") {
+    throw UsageError("--sweep runs in one process", "--backend cpu");
+  }
+  if (!(arguments.sweep.target_loss > 0)) {
+    throw UsageError("--sweep needs a loss to be reached", "--target-loss 0.1");
+  }
+  if (!arguments.files.out.empty()) {
+    arguments.sweep.file = arguments.files.out;
+  }
+  return run_execute_sweep(context, arguments.run, arguments.sweep, [&](const RunInput& input) {
+    return execute(context, arguments, input);
+  });
+}
+
 Output run_execute(Context& context, ExecuteArguments arguments) {
   if (arguments.run.steps > 0) {
     arguments.run.steps += arguments.warmup_steps;
@@ -253,6 +287,9 @@ Output run_execute(Context& context, ExecuteArguments arguments) {
   if (arguments.backend == "mpi") {
     arguments.command = command.emplace().words();
     arguments.run.splits_plans = true;
+  }
+  if (!arguments.sweep.axes.empty()) {
+    return run_sweep(context, arguments);
   }
   const RunInput input = read_run_input(context, arguments.run);
   const auto begin = std::chrono::steady_clock::now();
@@ -277,10 +314,7 @@ Output run_execute(Context& context, ExecuteArguments arguments) {
     add_failure(output.json, *run.outcome.failure);
     output.exit_code = exit_code_of(run.outcome.failure->kind);
   }
-  for (const std::string& line :
-       write_run_files(arguments.files, input, run.outcome.trace, output.json)) {
-    context.say(line);
-  }
+  keep_files(context, arguments, input, run, output);
   if (run.outcome.left_threads || run.leave) {
     end_at_once(context, output, run);
   }
@@ -315,6 +349,12 @@ Run add_execute(CLI::App& app) {
                "loops of ours instead of OpenBLAS: the same bits on every machine");
   app.add_flag("--pace", arguments->is_paced,
                "ops take no less than they do in the simulation of the topology");
+  app.add_option("--sweep", arguments->sweep.axes,
+                 "train once for each value and count the steps to --target-loss; --out FILE keeps "
+                 "them for explain --time-to-accuracy")
+      ->type_name("PATH=A,B,…");
+  app.add_option("--target-loss", arguments->sweep.target_loss, "of --sweep: mean of ten steps")
+      ->type_name("LOSS");
   add_run_file_options(app, arguments->files);
   return [arguments](Context& context) { return run_execute(context, *arguments); };
 }
