@@ -236,9 +236,11 @@ void TrainingWork::activation(const Pass& pass) {
       (is_relu ? relu_forward : tanh_forward)(rows(pass, Store::kActivations, in), output);
     });
   } else {
-    (is_relu ? relu_backward : tanh_backward)(rows(pass, Store::kActivations, in + 1),
-                                              rows(pass, Store::kActivationGradients, in + 1),
-                                              rows(pass, Store::kActivationGradients, in));
+    // Of relu either will do, and what went into a block is what it keeps.
+    (is_relu ? relu_backward : tanh_backward)(
+        rows(pass, Store::kActivations, is_relu ? in : in + 1),
+        rows(pass, Store::kActivationGradients, in + 1),
+        rows(pass, Store::kActivationGradients, in));
   }
 }
 
