@@ -25,6 +25,7 @@ struct RunArguments {
   std::vector<std::string> set;  // path=value
   std::int64_t steps = 0;        // of a job; 0: as many as show a steady one
   bool for_execution = false;    // ops are to say what they work on
+  bool checks_waiting = true;    // false where a simulation follows, which finds the same
 };
 
 // `input` says what may be given first: "a job or a plan".
