@@ -30,7 +30,7 @@ template <class Apply>
 void apply_events(const Apply& apply) {
   for (std::size_t i = 0; i < kEvents; ++i) {
     const auto op = id_at<OpId>(i * 7 % kOps);
-    apply(op, i % 3 == 2 ? MemoryWhen::kEnd : MemoryWhen::kStart,
+    apply(op, i % 5 < 2 ? MemoryWhen::kEnd : MemoryWhen::kStart,
           Time{static_cast<std::int64_t>(i)});
   }
 }
