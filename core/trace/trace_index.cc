@@ -73,12 +73,12 @@ TraceIndex::TraceIndex(const Plan& plan_of_run, const Trace& trace_of_run)
 TraceIndex::TraceIndex(const Plan& plan_of_run,
                        const Trace& trace_of_run,
                        StepEnds steps_of_run,
-                       bool workers_are_independent,
-                       Csr<DeviceId, OpId> order)
+                       bool has_independent_workers_of_run,
+                       Csr<DeviceId, OpId> ops_by_start_of_run)
     : plan(plan_of_run),
       trace(trace_of_run),
       steps(std::move(steps_of_run)),
-      has_independent_workers(workers_are_independent),
-      ops_by_start(std::move(order)) {}
+      has_independent_workers(has_independent_workers_of_run),
+      ops_by_start(std::move(ops_by_start_of_run)) {}
 
 }  // namespace twinrun
