@@ -1,8 +1,8 @@
 // A plan of a thousand GPUs is a gigabyte of columns. The kernel gives memory page by page, when a
-// page is first written: a sixth of a run was spent waiting for that. And a run reads a dozen
-// columns at a thousand places in turn: more pages than a core knows the addresses of. So blocks of
-// many megabytes are asked for in large pages, and handed to a thread that has them given on
-// another core. It changes no byte, and what it does not come to happens as before.
+// page is first written: a sixth of a run was spent waiting for that. So blocks of many megabytes
+// are handed to a thread that has their pages given on another core. It changes no byte, and what
+// it does not come to happens as before. Large pages would spare a run a fifth more, but where a
+// virtual machine has yet to get them from its host they cost three times what they spare.
 //
 // The program's operator new is the one place where all columns pass. Sanitizers have their own.
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -117,8 +117,6 @@ void* operator new(std::size_t size) {
       const auto address = reinterpret_cast<std::uintptr_t>(memory);
       const Block whole_pages{(address + kPage - 1) / kPage * kPage,
                               (address + size) / kPage * kPage};
-      // Advice: where there are no large pages, it is refused and nothing is lost.
-      ::madvise(at_address(whole_pages.begin), whole_pages.end - whole_pages.begin, MADV_HUGEPAGE);
       thread->add(whole_pages);
     }
   }
