@@ -103,8 +103,9 @@ CompiledRun compile_job(Context& context, const Source& source, const RunArgumen
   if (const std::string chosen = resolve_auto(loaded); !chosen.empty()) {
     context.say(chosen);
   }
-  std::optional<CompiledJob> compiled = compile(
-      loaded.job, loaded.model, topology, {arguments.steps, arguments.for_execution}, diagnostics);
+  std::optional<CompiledJob> compiled =
+      compile(loaded.job, loaded.model, topology,
+              {arguments.steps, arguments.for_execution, arguments.checks_waiting}, diagnostics);
   throw_if_impossible(loaded.job, diagnostics);
   context.report(diagnostics);
   return {std::move(loaded), std::move(topology), *std::move(compiled)};

@@ -27,6 +27,7 @@ struct RunArguments {
   bool for_execution = false;    // ops are to say what they work on
   std::int64_t ranks = 0;        // of a job, only the first so many devices; 0: all
   bool splits_plans = false;     // … and of a plan, whatever it has in so many processes
+  bool checks_waiting = true;    // false where a simulation follows, which finds the same
 };
 
 // `input` says what may be given first: "a job or a plan".

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "cli/answers.h"
+#include "cli/beside.h"
 #include "cli/job_result.h"
 #include "cli/job_search.h"
 #include "cli/one_device.h"
@@ -21,6 +22,8 @@
 #include "cli/run_result.h"
 #include "cli/topology_input.h"
 #include "cli/verb.h"
+#include "core/strategy/strategies.h"
+#include "core/trace/staleness.h"
 #include "core/trace/steps.h"
 #include "core/trace/trace_index.h"
 
@@ -175,6 +178,27 @@ void describe_job(const RunFacts& facts,
   }
 }
 
+// The plan of a job comes unchecked; where its run comes to a stand, the check tells why.
+sim::Simulation simulated(const RunInput& input, const sim::SimulationOptions& options) {
+  try {
+    return sim::simulate(input.plan, input.topology, options);
+  } catch (const CannotRun&) {
+    if (input.job) {
+      Diagnostics diagnostics;
+      check_waiting(input.job->loaded.job, input.plan, diagnostics);
+      throw_if_impossible(input.job->loaded.job, diagnostics);
+    }
+    throw;
+  }
+}
+
+TraceIndex indexed(const Plan& plan, const Trace& trace, bool has_independent_workers) {
+  std::future<Csr<DeviceId, OpId>> order =
+      beside(plan, [&] { return order_by_start(plan, trace); });
+  StepEnds steps(plan, trace);
+  return {plan, trace, std::move(steps), has_independent_workers, order.get()};
+}
+
 Output run_simulate(Context& context, const SimulateOptions& options) {
   const RunInput input = read_run_input(context, options.run);
   sim::SimulationOptions simulation = simulation_options(options, input.topology);
@@ -183,10 +207,12 @@ Output run_simulate(Context& context, const SimulateOptions& options) {
     progress.update(static_cast<std::int64_t>(done), static_cast<std::int64_t>(of));
   };
   const auto begin = std::chrono::steady_clock::now();
-  const sim::Simulation run = sim::simulate(input.plan, input.topology, simulation);
+  std::future<bool> independent =
+      beside(input.plan, [&input] { return workers_are_independent(input.plan); });
+  const sim::Simulation run = simulated(input, simulation);
   const double wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const TraceIndex index(input.plan, run.trace);
+  const TraceIndex index = indexed(input.plan, run.trace, independent.get());
   RunFacts facts{input.plan, input.topology, run.trace, index, run.memory};
   facts.communication_alone = communication_alone(input, simulation);
   facts.warmup_steps = input.job ? input.job->warmup_steps : 0;
@@ -221,6 +247,7 @@ Output run_simulate(Context& context, const SimulateOptions& options) {
 
 Run add_simulate(CLI::App& app) {
   const auto options = std::make_shared<SimulateOptions>();
+  options->run.checks_waiting = false;
   add_run_arguments(app, options->run, "a job or a plan");
   app.add_option(
          "--fidelity", options->fidelity,

@@ -70,6 +70,8 @@ class Csr {
     const std::size_t r = index_of(row);
     return {targets_.data() + offsets_[r], targets_.data() + offsets_[r + 1]};
   }
+  // Asks the memory for the row's place, which is read later.
+  void fetch(Row row) const { __builtin_prefetch(offsets_.data() + index_of(row)); }
   [[nodiscard]] std::size_t bytes() const {
     return offsets_.size() * sizeof(std::uint32_t) + targets_.size() * sizeof(Target);
   }

@@ -48,10 +48,6 @@ std::string_view Plan::device_name(DeviceId device) const {
   return columns_.devices[index_of(device)];
 }
 
-DeviceId Plan::stream_device(StreamId stream) const {
-  return columns_.stream_keys[index_of(stream)].device;
-}
-
 std::string_view Plan::stream_name(StreamId stream) const {
   return columns_.words[columns_.stream_keys[index_of(stream)].name];
 }

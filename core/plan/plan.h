@@ -60,6 +60,9 @@ class Plan {
   [[nodiscard]] std::span<const OpId> successors(OpId op) const { return successors_[op]; }
   [[nodiscard]] std::size_t edge_count() const { return predecessors_.size(); }
   [[nodiscard]] const Csr<OpId, OpId>& successor_rows() const { return successors_; }
+  // Asks the memory for what starting the op reads; loops over far ops do it some ops ahead.
+  void fetch(OpId op) const;
+  void fetch_collective(OpId op) const;  // …, and its collective
   // Linear in the number of ops: for tools, not for loops.
   [[nodiscard]] std::optional<OpId> find(std::string_view id) const;
 
@@ -160,6 +163,22 @@ inline std::optional<Time> Plan::duration(OpId op) const {
     return std::nullopt;
   }
   return Time{columns_.duration_ps[index_of(op)]};
+}
+
+inline DeviceId Plan::stream_device(StreamId stream) const {
+  return columns_.stream_keys[index_of(stream)].device;
+}
+
+inline void Plan::fetch(OpId op) const {
+  __builtin_prefetch(columns_.stream.data() + index_of(op));
+  __builtin_prefetch(columns_.attribute.data() + index_of(op));
+  if (!columns_.duration_ps.empty()) {
+    __builtin_prefetch(columns_.duration_ps.data() + index_of(op));
+  }
+}
+
+inline void Plan::fetch_collective(OpId op) const {
+  __builtin_prefetch(&columns_.collective[columns_.attribute[index_of(op)]]);
 }
 
 inline std::span<const MemoryEffect> Plan::memory_effects(OpId op) const {

@@ -56,6 +56,18 @@ void drop(Column& column) {
   Column().swap(column);
 }
 
+// Growing leaves up to half of a column unused; a plan of millions of ops is kept for long. What is
+// nearly full is not worth the copy, and room that was reserved and never written costs nothing.
+template <class... Columns>
+void fit(Columns&... columns) {
+  const auto fit_one = [](auto& column) {
+    if (column.capacity() - column.size() > column.size() / 4) {
+      column.shrink_to_fit();
+    }
+  };
+  (fit_one(columns), ...);
+}
+
 // Ops by stream, in their order.
 Csr<StreamId, OpId> by_stream(std::size_t streams, const std::vector<StreamId>& stream_of) {
   std::vector<std::uint32_t> offsets(streams + 1, 0);
@@ -92,7 +104,7 @@ PlanBuilder::Mark PlanBuilder::mark() const {
 void PlanBuilder::reserve_repeats(const Mark& since, std::size_t times) {
   const Mark now = mark();
   // Later ranks have a little more: messages on both sides, longer numbers in their names. Without
-  // the tenth every column would be copied as it grows and again by shrink(), which lets it be.
+  // the tenth every column would be copied as it grows and again by fit(), which lets it be.
   const auto total = [times](std::size_t before, std::size_t after) {
     const std::size_t repeats = (after - before) * times;
     return after + repeats + repeats / 10;
@@ -442,22 +454,6 @@ Csr<InstanceId, OpId> PlanBuilder::group_instances() {
   return Csr<InstanceId, OpId>::from_pairs(keys.size(), rows, ops);
 }
 
-// Growing leaves up to half of a column unused; a plan of millions of ops is kept for long. What is
-// nearly full is not worth the copy.
-void PlanBuilder::shrink() {
-  const auto fit = [](auto&... columns) {
-    const auto fit_one = [](auto& column) {
-      if (column.capacity() - column.size() > column.size() / 8) {
-        column.shrink_to_fit();
-      }
-    };
-    (fit_one(columns), ...);
-  };
-  Plan::Columns& c = columns_;
-  fit(c.kind, c.stream, c.attribute, c.id_end, c.ids, c.duration_ps, c.priority, c.payload);
-  fit(c.compute, c.copy, c.message, c.collective, c.given_match);
-}
-
 Plan PlanBuilder::finish() && {
   Plan plan;
   if (!columns_.duration_ps.empty()) {
@@ -480,7 +476,9 @@ Plan PlanBuilder::finish() && {
   }
   pair_messages();
   plan.instances_ = group_instances();
-  shrink();
+  Plan::Columns& c = columns_;
+  fit(c.kind, c.stream, c.attribute, c.id_end, c.ids, c.duration_ps, c.priority, c.payload);
+  fit(c.compute, c.copy, c.message, c.collective, c.given_match);
   plan.columns_ = std::move(columns_);
   return plan;
 }

@@ -119,7 +119,6 @@ class PlanBuilder {
   Csr<OpId, MemoryEffect> group_effects();
   Csr<InstanceId, OpId> group_instances();
   void drop_unresolved();
-  void shrink();
 
   Plan::Columns columns_;
   HashIndex known_streams_;

@@ -218,14 +218,22 @@ std::optional<CompiledJob> compile(const Job& job,
     return std::nullopt;
   }
   Plan plan = std::move(steps.plan()).finish();
-  // A schedule that blocks itself would be our mistake, and is told before anything runs. The rest
-  // of validate() takes longer than some simulations, and tests hold it for every strategy.
-  if (!runs_to_its_end(RunGraph(plan))) {
-    validate(plan, {.file = "the plan of " + job.name}, diagnostics);
-    return std::nullopt;
+  if (options.checks_waiting) {
+    check_waiting(job, plan, diagnostics);
+    if (diagnostics.has_errors()) {
+      return std::nullopt;
+    }
   }
   return CompiledJob{std::move(plan), *std::move(layout), count, steps.warmup_steps(),
                      std::move(why_not_trained)};
+}
+
+// A schedule that blocks itself would be our mistake. The rest of validate() takes longer than some
+// simulations, and tests hold it for every strategy.
+void check_waiting(const Job& job, const Plan& plan, Diagnostics& diagnostics) {
+  if (!runs_to_its_end(RunGraph(plan))) {
+    validate(plan, {.file = "the plan of " + job.name}, diagnostics);
+  }
 }
 
 }  // namespace twinrun

@@ -32,6 +32,7 @@ const Strategy* find_strategy(std::string_view name);
 struct CompileOptions {
   std::int64_t steps = 0;      // 0: as many as show a steady step
   bool for_execution = false;  // ops say what they work on, where every layer has a real kernel
+  bool checks_waiting = true;  // false for those who run the plan at once, see check_waiting()
 };
 
 struct CompiledJob {
@@ -49,5 +50,9 @@ std::optional<CompiledJob> compile(const Job& job,
                                    const Topology& topology,
                                    const CompileOptions& options,
                                    Diagnostics& diagnostics);
+
+// Complains of ops that wait for each other for ever; linear in the ops. compile() does it unless
+// told that a simulation follows, which meets them as surely, and takes long enough by itself.
+void check_waiting(const Job& job, const Plan& plan, Diagnostics& diagnostics);
 
 }  // namespace twinrun

@@ -246,11 +246,14 @@ Breakdown breakdown_of_workers(const TraceIndex& index, const WorkerPace& pace) 
 std::vector<DeviceId> training_devices(const Plan& plan) {
   std::vector<bool> trains(plan.device_count(), false);
   bool any = false;
-  for (std::size_t i = 0; i < plan.size(); ++i) {
-    const auto op = id_at<OpId>(i);
-    const std::size_t device = index_of(plan.device(op));
-    if (!trains[device] && plan.kind(op) == OpKind::kCompute && has(plan.id(op), "/forward/")) {
-      trains[device] = true;
+  const auto is_forward = [&](OpId op) {
+    return plan.kind(op) == OpKind::kCompute && has(plan.id(op), "/forward/");
+  };
+  for (std::size_t s = 0; s < plan.stream_count(); ++s) {
+    const auto stream = id_at<StreamId>(s);
+    const auto ops = plan.stream_ops(stream);
+    if (std::any_of(ops.begin(), ops.end(), is_forward)) {
+      trains[index_of(plan.stream_device(stream))] = true;
       any = true;
     }
   }

@@ -15,18 +15,19 @@ Intervals united(std::vector<Interval> intervals) {
   if (!std::is_sorted(intervals.begin(), intervals.end(), begins_before)) {
     std::sort(intervals.begin(), intervals.end(), begins_before);
   }
-  Intervals out;
+  std::size_t count = 0;  // of the union, in place: it has no more than what it is made of
   for (const Interval& interval : intervals) {
     if (interval.end <= interval.begin) {
       continue;
     }
-    if (!out.empty() && interval.begin <= out.back().end) {
-      out.back().end = std::max(out.back().end, interval.end);
+    if (count > 0 && interval.begin <= intervals[count - 1].end) {
+      intervals[count - 1].end = std::max(intervals[count - 1].end, interval.end);
     } else {
-      out.push_back(interval);
+      intervals[count++] = interval;
     }
   }
-  return out;
+  intervals.resize(count);
+  return intervals;
 }
 
 Intervals united(const Intervals& a, const Intervals& b) {

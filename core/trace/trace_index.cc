@@ -41,6 +41,8 @@ void merge_stream(const Plan& plan,
   std::inplace_merge(ops.begin(), middle, ops.end());
 }
 
+}  // namespace
+
 Csr<DeviceId, OpId> order_by_start(const Plan& plan, const Trace& trace) {
   const Csr<DeviceId, StreamId> streams = streams_by_device(plan);
   std::vector<std::uint32_t> offsets = {0};
@@ -61,13 +63,22 @@ Csr<DeviceId, OpId> order_by_start(const Plan& plan, const Trace& trace) {
   return {std::move(offsets), std::move(ordered)};
 }
 
-}  // namespace
-
 TraceIndex::TraceIndex(const Plan& plan_of_run, const Trace& trace_of_run)
     : plan(plan_of_run),
       trace(trace_of_run),
       steps(plan_of_run, trace_of_run),
       has_independent_workers(workers_are_independent(plan_of_run)),
       ops_by_start(order_by_start(plan_of_run, trace_of_run)) {}
+
+TraceIndex::TraceIndex(const Plan& plan_of_run,
+                       const Trace& trace_of_run,
+                       StepEnds steps_of_run,
+                       bool has_independent_workers_of_run,
+                       Csr<DeviceId, OpId> ops_by_start_of_run)
+    : plan(plan_of_run),
+      trace(trace_of_run),
+      steps(std::move(steps_of_run)),
+      has_independent_workers(has_independent_workers_of_run),
+      ops_by_start(std::move(ops_by_start_of_run)) {}
 
 }  // namespace twinrun

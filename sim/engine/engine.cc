@@ -1,6 +1,7 @@
 #include "sim/engine/engine.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,6 +15,11 @@ namespace twinrun::sim {
 namespace {
 
 constexpr Time kNotYetReady{-1};
+// Below, a run takes as long as a thread takes to come and go.
+constexpr std::size_t kFewestOpsForThread = 200'000;
+// So many ops ahead of the one at hand are fetched: those of a thousand devices lie far apart, and
+// each would be waited for.
+constexpr std::size_t kFetchAhead = 6;
 
 // If every rank sent in every step of a ring; an upper bound for most algorithms.
 std::uint64_t messages_of(const Plan& plan) {
@@ -45,6 +51,25 @@ Engine::Engine(const Plan& plan, const Topology& topology, const SimulationOptio
   place_devices();
   place_processors();
   count_missing();
+  if (plan.size() >= kFewestOpsForThread) {
+    start_memory_thread();
+  }
+}
+
+void Engine::start_memory_thread() {
+  try {
+    memory_thread_.emplace(memory_);
+  } catch (const std::system_error&) {  // no more threads: the run does it by itself
+    memory_thread_.reset();
+  }
+}
+
+void Engine::note_memory(OpId op, MemoryWhen when) {
+  if (memory_thread_) {
+    memory_thread_->add(op, when, now_);
+  } else {
+    memory_.apply(op, when, now_);
+  }
 }
 
 void Engine::place_devices() {
@@ -134,16 +159,38 @@ void Engine::handle_timers(Time now) {
   while (timers_.next() == now) {
     const Timers::Due due = timers_.take();
     if (due.kind == Timers::Kind::kOp) {
-      finish(id_at<OpId>(due.subject));
+      computed_.push_back(id_at<OpId>(due.subject));
     } else if (due.version == processors_[due.subject].version()) {
-      computed_.clear();
       processors_[due.subject].advance_to(now, computed_);
-      for (const OpId op : computed_) {
-        finish(op);
-      }
       watch_processor(due.subject);
     }
+    // The end of a collective lets kernels run faster, also those that are due now.
+    if (options_.communication_share > 0) {
+      finish_computed();
+    }
   }
+  finish_computed();
+}
+
+void Engine::finish_computed() {
+  for (std::size_t i = 0; i < computed_.size(); ++i) {
+    if (i + kFetchAhead < computed_.size()) {
+      fetch_to_finish(computed_[i + kFetchAhead]);
+    }
+    finish(computed_[i]);
+  }
+  computed_.clear();
+}
+
+void Engine::fetch_to_finish(OpId op) const {
+  __builtin_prefetch(&states_[index_of(op)]);
+  __builtin_prefetch(&times_[index_of(op)]);
+  plan_.successor_rows().fetch(op);
+}
+
+void Engine::fetch_to_start(OpId op) const {
+  __builtin_prefetch(&times_[index_of(op)]);
+  plan_.fetch(op);
 }
 
 void Engine::handle_transfers() {
@@ -158,6 +205,9 @@ void Engine::handle_transfers() {
 
 void Engine::start_ready() {
   for (std::size_t i = 0; i < ready_.size(); ++i) {  // grows while what takes no time ends
+    if (i + kFetchAhead < ready_.size()) {
+      fetch_to_start(ready_[i + kFetchAhead]);
+    }
     become_ready(ready_[i]);
   }
   ready_.clear();
@@ -171,6 +221,9 @@ void Engine::become_ready(OpId op) {
       const auto instance = id_at<InstanceId>(state.meets);
       if (--missing_[index_of(instance)] == 0) {
         start_collective(instance);
+      } else if (state.is_first) {  // the others are mostly ready in a moment
+        plan_.fetch_collective(op);
+        __builtin_prefetch(&method_[index_of(instance)]);
       }
       return;
     }
@@ -200,7 +253,7 @@ void Engine::start_op(OpId op) {
   times_[index_of(op)].start = now_;
   ++running_;
   if (states_[index_of(op)].has_effects) {
-    memory_.apply(op, MemoryWhen::kStart, now_);
+    note_memory(op, MemoryWhen::kStart);
   }
 }
 
@@ -219,7 +272,7 @@ void Engine::finish(OpId op) {
   ++counts_.events;
   const OpState& state = states_[index_of(op)];
   if (state.has_effects) {
-    memory_.apply(op, MemoryWhen::kEnd, now_);
+    note_memory(op, MemoryWhen::kEnd);
   }
   if (state.kind == OpKind::kCollective) {
     communicate(op, false);
@@ -292,6 +345,9 @@ Simulation Engine::result() {
     out.trace.collectives.push_back(std::move(run));
   }
   out.trace.ops = std::move(times_);
+  if (memory_thread_) {
+    memory_thread_->finish();
+  }
   out.memory = memory_.peaks();
   out.engine = counts_;
   for (std::size_t i = 1; i < kFidelityWords.size(); ++i) {

@@ -17,6 +17,7 @@
 #include "sim/engine/stepwise_run.h"
 #include "sim/engine/timers.h"
 #include "sim/memory_meter.h"
+#include "sim/memory_thread.h"
 #include "sim/net/flow_network.h"
 #include "sim/simulate.h"
 
@@ -61,6 +62,11 @@ class Engine {
   void place_devices();
   void place_processors();
   void count_missing();
+  void start_memory_thread();
+  void note_memory(OpId op, MemoryWhen when);
+  void fetch_to_start(OpId op) const;
+  void fetch_to_finish(OpId op) const;
+  void finish_computed();
   void release(OpId op);
   void run_instant(Time now);
   void handle_timers(Time now);
@@ -105,6 +111,7 @@ class Engine {
   std::unique_ptr<FlowNetwork> network_;
   Timers timers_;
   MemoryMeter memory_;
+  std::optional<MemoryThread> memory_thread_;  // of large plans
   Time now_{};
 
   std::vector<VertexId> vertex_;              // by device of the plan

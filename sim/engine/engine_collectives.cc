@@ -95,6 +95,9 @@ void Engine::start_given(InstanceId instance) {
 
 void Engine::finish_instance(InstanceId instance) {
   for (const OpId op : plan_.instance_ops(instance)) {
+    fetch_to_finish(op);
+  }
+  for (const OpId op : plan_.instance_ops(instance)) {
     finish(op);
   }
 }

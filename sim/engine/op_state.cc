@@ -33,6 +33,9 @@ std::vector<OpState> op_states(const Plan& plan) {
     state.has_effects = !plan.memory_effects(op).empty();
     state.has_duration = plan.duration(op).has_value();
   }
+  for (std::size_t i = 0; i < plan.instance_count(); ++i) {
+    states[index_of(plan.instance_ops(id_at<InstanceId>(i)).front())].is_first = true;
+  }
   for (std::size_t s = 0; s < plan.stream_count(); ++s) {
     const auto ops = plan.stream_ops(id_at<StreamId>(s));
     for (std::size_t i = 1; i < ops.size(); ++i) {

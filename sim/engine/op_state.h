@@ -20,6 +20,7 @@ struct OpState {
   bool has_successors : 1 = false;
   bool has_effects : 1 = false;   // on memory
   bool has_duration : 1 = false;  // given
+  bool is_first : 1 = false;      // of its collective's ops
 };
 
 std::vector<OpState> op_states(const Plan& plan);

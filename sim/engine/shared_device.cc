@@ -17,7 +17,8 @@ constexpr double kNothingPs = 1e-3;
 }  // namespace
 
 double SharedDevice::speed() const {
-  const double each = std::min(1.0, cores_ / static_cast<double>(running_.size()));
+  const auto kernels = static_cast<double>(running_.size());
+  const double each = kernels <= cores_ ? 1.0 : cores_ / kernels;
   return std::max(kLeastShareLeft, 1 - taken_) * each;
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/base/ids.h"
 #include "core/base/units.h"
+#include "sim/engine/timers.h"
 
 namespace twinrun::sim {
 
@@ -23,7 +24,7 @@ class SharedDevice {
   // Takes out the kernels that are done by now.
   void advance_to(Time now, std::vector<OpId>& finished);
   // Counts changes: what was said of the next end before is void after one.
-  [[nodiscard]] std::uint32_t version() const { return version_; }
+  [[nodiscard]] std::uint32_t version() const { return version_ & Timers::kVersions; }
 
  private:
   struct Running {

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/plan/plan_builder.h"
 #include "core/strategy/pipedream.h"
+#include "core/strategy/strategies.h"
 #include "core/trace/breakdown.h"
 #include "core/trace/staleness.h"
 #include "core/trace/steps.h"
@@ -308,6 +310,26 @@ TEST(Pipeline, EveryStageOfZeroCanRun) {
       }
     }
   }
+}
+
+// Who simulates at once compiles without the check and asks for it when the run comes to a stand.
+TEST(CheckWaiting, ComplainsOfOpsThatWaitForEachOtherAndOfNoOthers) {
+  PlanBuilder builder;
+  const StreamId stream = builder.stream(builder.add_device("gpu0"), "compute");
+  const OpId first = builder.add_compute("first", stream, {.flops = 1});
+  const OpId second = builder.add_compute("second", stream, {.flops = 1});
+  builder.depend(first, second);
+  Diagnostics complaints;
+  check_waiting({}, std::move(builder).finish(), complaints);
+  EXPECT_TRUE(complaints.has_errors());
+
+  const Job job = pipeline_job("1f1b", 4, 8);
+  Diagnostics none;
+  const auto compiled =
+      compile(job, equal_blocks(4), plain_devices(4), {.checks_waiting = false}, none);
+  ASSERT_TRUE(compiled);
+  check_waiting(job, compiled->plan, none);
+  EXPECT_FALSE(none.has_errors());
 }
 
 }  // namespace

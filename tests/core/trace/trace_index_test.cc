@@ -9,6 +9,7 @@ namespace twinrun {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 
 Trace trace_of_starts(const std::vector<std::int64_t>& starts_us) {
   Trace trace{"executed", {}, {}, {}, {}};
@@ -48,6 +49,18 @@ TEST(TraceIndex, OrdersWhatAMeasuredClockHasOutOfOrder) {
   const Trace trace = trace_of_starts({5, 2, 0, 3, 1});
   const TraceIndex index(plan, trace);
   EXPECT_THAT(index.ops_by_start[DeviceId{0}], ElementsAre(OpId{4}, OpId{1}, OpId{3}, OpId{0}));
+}
+
+TEST(TraceIndex, OfPartsFoundBesideEachOtherIsTheSame) {
+  const Plan plan = two_streams();
+  const Trace trace = trace_of_starts({5, 2, 0, 3, 1});
+  const TraceIndex index(plan, trace);
+  const TraceIndex of_parts(plan, trace, StepEnds(plan, trace), true, order_by_start(plan, trace));
+  for (const DeviceId device : {DeviceId{0}, DeviceId{1}}) {
+    EXPECT_THAT(of_parts.ops_by_start[device], ElementsAreArray(index.ops_by_start[device]));
+  }
+  EXPECT_EQ(of_parts.steps.times(), index.steps.times());
+  EXPECT_TRUE(of_parts.has_independent_workers);
 }
 
 // Ops of a step need not stand together.
