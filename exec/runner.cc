@@ -105,6 +105,9 @@ class PlanRun {
   }
 
   void step(OpId op, StreamId stream, Stream& state) {
+    if (is_over_.load(std::memory_order_relaxed)) {  // it may have nothing to wait for
+      throw Stopped{};
+    }
     state.phase.store(Phase::kDependencies, std::memory_order_relaxed);
     for (const OpId before : plan_.predecessors(op)) {
       if (plan_.stream(before) != stream) {

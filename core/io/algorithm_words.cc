@@ -12,7 +12,7 @@ std::vector<std::string_view> algorithm_words() {
   const std::span<const CollectiveAlgorithm> ours = collective_algorithms();
   std::transform(ours.begin(), ours.end(), std::back_inserter(words),
                  [](const CollectiveAlgorithm& algorithm) { return algorithm.name; });
-  words.insert(words.end(), {"nvls", "nvlstree", "pat", "collnetdirect", "collnetchain"});
+  words.insert(words.end(), {"nvls", "nvlstree", "pat", "collnetdirect", "collnetchain", "mpi"});
   return words;
 }
 

@@ -61,10 +61,10 @@ ChosenSchedule choose_schedule(const Plan& plan, InstanceId instance, std::int64
   if (name != "auto") {
     const CollectiveAlgorithm* const asked = find_collective_algorithm(name);
     if (asked == nullptr) {
+      const bool is_mpi = name == "mpi";
       throw CannotRun(
-          fmt::format("the algorithm \"{}\" of {} is NCCL's own: only the cuda backend "
-                      "can run it",
-                      name, plan.match(first)));
+          fmt::format("the algorithm \"{}\" of {} is {} own: only the {} backend can run it", name,
+                      plan.match(first), is_mpi ? "MPI's" : "NCCL's", is_mpi ? "mpi" : "cuda"));
     }
     return with(*asked, spec);
   }

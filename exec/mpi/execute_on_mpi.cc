@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include <fmt/format.h>
@@ -23,9 +24,25 @@ namespace {
 
 constexpr auto kToBeEnded = std::chrono::seconds(10);
 
+constexpr auto kLookAgain = std::chrono::milliseconds(20);
+
+// Nobody else removes the folders of a run when the process that made them has been killed.
+void clean_up_after(const std::string& parent) {
+  if (!parent.empty() && has_ended_here(parent)) {
+    std::error_code error;
+    std::filesystem::remove_all(environment(kFolderVariable), error);
+    std::filesystem::remove_all(environment(kSharedVariable), error);
+  }
+}
+
 // After a failure MPI can no longer be left in order: whoever started the processes ends them.
 [[noreturn]] void wait_to_be_ended() {
-  std::this_thread::sleep_for(kToBeEnded);
+  const std::string parent = environment(kParentVariable);
+  const auto until = std::chrono::steady_clock::now() + kToBeEnded;
+  while (std::chrono::steady_clock::now() < until) {
+    clean_up_after(parent);
+    std::this_thread::sleep_for(kLookAgain);
+  }
   ::_exit(1);
 }
 

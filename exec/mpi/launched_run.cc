@@ -153,7 +153,10 @@ class LaunchedRun {
     if (nobody_came && ended_itself && !asked_) {
       throw_about(*ended_itself);
     }
-    Execution out = merge_parts(plan_, DeviceHomes(plan_, processes_), parts);
+    std::optional<int> dead = mpirun_.first_dead();
+    const bool is_known = dead && *dead >= 0 && *dead < processes_;
+    dead = is_known ? dead : std::nullopt;
+    Execution out = merge_parts(plan_, DeviceHomes(plan_, processes_), parts, dead);
     if (out.outcome.failure) {
       explain(ended_itself, *out.outcome.failure);
       out.outcome.trace.failure = out.outcome.failure->message;

@@ -2,7 +2,15 @@
 
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
+#include <sstream>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "exec/mpi/live_table.h"
 
 namespace twinrun::exec {
 namespace {
@@ -16,6 +24,12 @@ constexpr std::array kLaunchers = {Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORL
                                    Names{"PMI_RANK", "PMI_SIZE"},
                                    Names{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
 std::optional<int> number(const char* name) {
   const std::string text = environment(name);
   int value = 0;
@@ -25,6 +39,20 @@ std::optional<int> number(const char* name) {
 }
 
 }  // namespace
+
+std::string name_of_this_process() {
+  const std::int64_t process = ::getpid();
+  return fmt::format("{} {} {}", process, start_of_process(process), host_name());
+}
+
+bool has_ended_here(const std::string& process) {
+  std::istringstream in(process);
+  std::int64_t number = 0;
+  std::int64_t started = 0;
+  std::string host;
+  in >> number >> started >> host;
+  return in && host == host_name() && start_of_process(number) != started;
+}
 
 std::string environment(const char* name) {
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it

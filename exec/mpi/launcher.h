@@ -19,6 +19,13 @@ inline constexpr const char* kFolderVariable = "TWINRUN_MPI_FOLDER";  // where p
 inline constexpr const char* kSharedVariable =
     "TWINRUN_MPI_SHARED";  // where Open MPI shares memory
 
+inline constexpr const char* kParentVariable = "TWINRUN_MPI_PARENT";  // who started mpirun
+
+// This process, by a name that no other process of any host has.
+std::string name_of_this_process();
+// The process of that name is of this host, and has ended.
+bool has_ended_here(const std::string& process);
+
 // "" when it is not set.
 std::string environment(const char* name);
 

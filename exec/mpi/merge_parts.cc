@@ -123,35 +123,34 @@ class Blame {
   Blame(const Plan& plan,
         const DeviceHomes& homes,
         std::span<const Part> parts,
-        const std::vector<OpTimes>& times)
-      : plan_(plan), homes_(homes), parts_(parts), times_(times) {}
+        const std::vector<OpTimes>& times,
+        std::optional<int> first_dead)
+      : plan_(plan), homes_(homes), parts_(parts), times_(times), dead_(first_dead) {
+    for (std::size_t i = 0; i < parts.size() && !dead_; ++i) {
+      dead_ = !parts[i].is_whole && !parts[i].is_ending ? std::optional(static_cast<int>(i))
+                                                        : std::nullopt;
+    }
+  }
 
   [[nodiscard]] std::optional<Failure> find() const {
-    const auto dead = std::find_if(parts_.begin(), parts_.end(), [](const Part& part) {
-      return !part.is_whole && !part.is_ending;
-    });
     std::optional<Failure> out = said();
     const bool only_ended = !out || out->kind == FailureKind::kInterrupted;
-    if (dead != parts_.end() && only_ended) {
+    if (dead_ && only_ended) {
       // The launcher ends the others when one dies: to be ended is no reason.
       out = Failure{FailureKind::kProcessDied, no_id<OpId>(),
-                    homes_.name_of(plan_, rank_of(*dead)) + " died"};
+                    homes_.name_of(plan_, *dead_) + " died"};
     }
     if (!out) {
       return out;
     }
-    if (dead != parts_.end() && out->op == no_id<OpId>()) {
-      out->op = next_ops(rank_of(*dead)).front();
+    if (dead_ && out->op == no_id<OpId>()) {
+      out->op = next_ops(*dead_).front();
     }
     out->message += what_all_did();
     return out;
   }
 
  private:
-  [[nodiscard]] int rank_of(const Part& part) const {
-    return static_cast<int>(&part - parts_.data());
-  }
-
   // What says most: an op that failed, then whoever waited in vain, then who was told to end.
   [[nodiscard]] std::optional<Failure> said() const {
     constexpr std::array kOrder = {FailureKind::kOpFailed, FailureKind::kTimeout,
@@ -207,6 +206,7 @@ class Blame {
   const DeviceHomes& homes_;
   std::span<const Part> parts_;
   const std::vector<OpTimes>& times_;
+  std::optional<int> dead_;
 };
 
 // ---- what was trained
@@ -228,11 +228,14 @@ void put_training(const Plan& plan, std::span<const Part> parts, Execution& out)
 
 }  // namespace
 
-Execution merge_parts(const Plan& plan, const DeviceHomes& homes, std::span<const Part> parts) {
+Execution merge_parts(const Plan& plan,
+                      const DeviceHomes& homes,
+                      std::span<const Part> parts,
+                      std::optional<int> first_dead) {
   throw_if_refused(parts);
   Execution out;
   out.outcome.trace = merged_trace(plan, parts);
-  out.outcome.failure = Blame(plan, homes, parts, out.outcome.trace.ops).find();
+  out.outcome.failure = Blame(plan, homes, parts, out.outcome.trace.ops, first_dead).find();
   out.processes = static_cast<int>(parts.size());
   out.clock_residual_s = residual_s(parts);
   out.is_emulated = !plan.workload().is_trained();

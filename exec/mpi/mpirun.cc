@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -77,7 +78,9 @@ std::vector<std::string> arguments_of(const RunFolders& folders,
   if (!folders.shared().empty()) {
     setting("btl_vader_backing_directory", folders.shared());
   }
-  out.insert(out.end(), {"-x", kFolderVariable, "-x", kSharedVariable});
+  for (const char* const variable : {kFolderVariable, kSharedVariable, kParentVariable}) {
+    out.insert(out.end(), {"-x", variable});
+  }
   out.insert(out.end(), command.begin(), command.end());
   return out;
 }
@@ -89,6 +92,7 @@ std::vector<std::string> environment_for(const RunFolders& folders) {
   }
   out.push_back(fmt::format("{}={}", kFolderVariable, folders.folder()));
   out.push_back(fmt::format("{}={}", kSharedVariable, folders.shared()));
+  out.push_back(fmt::format("{}={}", kParentVariable, name_of_this_process()));
   out.emplace_back("OMPI_ALLOW_RUN_AS_ROOT=1");  // containers have no other user
   out.emplace_back("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
   return out;
@@ -181,6 +185,18 @@ void Mpirun::end() {
     ::waitpid(process_, &last, 0);
     status_ = last;
   }
+}
+
+std::optional<int> Mpirun::first_dead() const {
+  constexpr std::string_view kNotice = "noticed that process rank ";
+  std::ifstream in(output_file_);
+  for (std::string line; std::getline(in, line);) {
+    if (const std::size_t at = line.find(kNotice); at != std::string::npos) {
+      const std::string number = line.substr(at + kNotice.size(), 9);
+      return std::atoi(number.c_str());  // NOLINT(cert-err34-c): a number followed by words
+    }
+  }
+  return std::nullopt;
 }
 
 std::string Mpirun::words() const {

@@ -40,6 +40,8 @@ class Mpirun {
   std::optional<int> status();
   // Asks it to end its processes, then makes it.
   void end();
+  // The rank of the process whose death it says that it noticed.
+  [[nodiscard]] std::optional<int> first_dead() const;
   // What it printed, for people: the first lines.
   [[nodiscard]] std::string words() const;
 

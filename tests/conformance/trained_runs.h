@@ -9,7 +9,12 @@
 
 namespace twinrun {
 
-// A job compiled for execution and run on threads.
+// What runs it: threads, or (tests/conformance/training_on_mpi.cc) the processes of the test.
+using TrainingRunner = exec::Execution (*)(const Plan& plan, const exec::ExecuteOptions& options);
+inline TrainingRunner training_runner = exec::find_backend("cpu")->execute;
+inline bool trains_in_processes = false;
+
+// A job compiled for execution and run.
 struct TrainedRun {
   CompiledJob compiled;
   exec::Execution execution;
@@ -41,7 +46,7 @@ inline TrainedRun train(const Job& job,
   options.uses_integers = uses_integers;
   options.is_reproducible = true;
   options.run.timeout_s = 20;
-  exec::Execution execution = exec::find_backend("cpu")->execute(compiled.plan, options);
+  exec::Execution execution = training_runner(compiled.plan, options);
   EXPECT_FALSE(execution.outcome.failure)
       << execution.outcome.failure.value_or(exec::Failure()).message;
   return {std::move(compiled), std::move(execution)};

@@ -179,6 +179,23 @@ TEST(RunPlan, ThreadsThatDoNotComeBackAreLeftBehind) {
   late->raise();
 }
 
+TEST(RunPlan, AStreamThatNeverWaitsNoticesTheEnd) {
+  PlanBuilder builder("one stream");
+  const StreamId stream = builder.stream(builder.add_device("gpu0"), "compute");
+  for (int i = 0; i < 100; ++i) {
+    builder.add_compute("op" + std::to_string(i), stream, {});
+  }
+  const Plan plan = std::move(builder).finish();
+  NotingBackend backend(plan);
+  std::atomic<bool> interrupted{true};
+  backend.during = [&](OpId) { std::this_thread::sleep_for(std::chrono::milliseconds(50)); };
+  RunOptions options;
+  options.interrupted = &interrupted;
+  const Outcome outcome = run_plan(plan, backend, options);
+  EXPECT_TRUE(outcome.failure);
+  EXPECT_FALSE(outcome.left_threads);
+}
+
 TEST(RunPlan, AnInterruptEndsIt) {
   const Chain chain;
   NotingBackend backend(chain.plan);
