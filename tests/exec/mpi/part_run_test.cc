@@ -109,6 +109,28 @@ TEST(ExecuteTogether, WhoIsSilentIsNamedWithWhatTheOthersWaitFor) {
   EXPECT_LT(run.outcome.trace.ops[index_of(*plan.find("after@gpu1"))].end, Time{0});
 }
 
+// Small messages leave whether or not anybody takes them: each waits for the other's second sum.
+TEST(ExecuteTogether, CollectivesInAnotherOrderEndWithTheTimeout) {
+  PlanBuilder builder("another order");
+  const std::vector<DeviceId> devices = {builder.add_device("gpu0"), builder.add_device("gpu1")};
+  const GroupId all = builder.add_group("all", devices);
+  for (const auto& [name, device] : {std::pair("a@gpu0", 0U), std::pair("b@gpu0", 0U),
+                                     std::pair("b@gpu1", 1U), std::pair("a@gpu1", 1U)}) {
+    builder.add_collective(name, builder.stream(devices[device], "sums"),
+                           {.kind = CollectiveKind::kAllReduce, .group = all, .bytes = {100}});
+  }
+  const Plan plan = std::move(builder).finish();
+  ExecuteOptions options;
+  options.run.timeout_s = 0.3;
+  const Execution run = run_in(2, plan, options);
+  ASSERT_TRUE(run.outcome.failure);
+  EXPECT_EQ(run.outcome.failure->kind, FailureKind::kTimeout);
+  EXPECT_THAT(run.outcome.failure->message,
+              HasSubstr("a@gpu0 on gpu0 for a@gpu1 on gpu1 (rank 1)"));
+  EXPECT_THAT(run.outcome.failure->message,
+              HasSubstr("b@gpu1 on gpu1 for b@gpu0 on gpu0 (rank 0)"));
+}
+
 TEST(Part, IsTheSameAfterItsJourney) {
   Part part;
   part.is_whole = true;
