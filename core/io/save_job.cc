@@ -49,7 +49,8 @@ std::string save_job(const LoadedJob& loaded) {
   if (!job.name.empty()) {
     add("name", json_text(job.name));
   }
-  add("model", loaded.model_is_named ? json_text(job.model_name) : indented(save_model(loaded.model)));
+  add("model",
+      loaded.model_is_named ? json_text(job.model_name) : indented(save_model(loaded.model)));
   add("topology", loaded.topology_is_named ? json_text(job.topology_name)
                                            : indented(save_topology(loaded.topology)));
   for (const std::string_view block : kJobBlocks) {

@@ -1,4 +1,6 @@
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -7,9 +9,13 @@
 #include <fmt/format.h>
 
 #include "core/collective/algorithms.h"
+#include "core/model/catalogue.h"
 #include "core/plan/plan_builder.h"
+#include "exec/backends.h"
 #include "exec/cpu/collective_exchange.h"
+#include "exec/cpu/matrix_product.h"
 #include "exec/runner.h"
+#include "tests/core/strategy/example_jobs.h"
 
 namespace twinrun::exec {
 namespace {
@@ -83,6 +89,67 @@ BENCHMARK(ring_all_reduce)
     ->Args({4, 64})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
+
+constexpr std::int64_t kWidth = 2048;
+constexpr std::int64_t kBatch = 1024;
+constexpr std::int64_t kSteps = 3;
+
+CompiledJob large_products() {
+  Job job;
+  job.name = "products";
+  job.parallelism.strategy = "single";
+  job.training.global_batch_size = kBatch;
+  Diagnostics diagnostics;
+  return compile(job, *catalogue_model(fmt::format("mlp-{0}-{0}-{0}-16", kWidth), 0),
+                 example_topology("cpu:devices=1"), {.steps = kSteps, .for_execution = true},
+                 diagnostics)
+      .value();
+}
+
+// The products of a step: forward and by weight of each layer, by input of all but the first.
+void multiply_as_in_a_step(const Products& products, std::vector<float>& memory) {
+  const auto multiply = [&](std::int64_t m, std::int64_t n, std::int64_t k, bool a, bool b) {
+    products.multiply({.m = m,
+                       .n = n,
+                       .k = k,
+                       .a = memory.data(),
+                       .b = memory.data() + kWidth * kWidth,
+                       .c = memory.data() + 2 * kWidth * kWidth,
+                       .transposes_a = a,
+                       .transposes_b = b});
+  };
+  for (const std::int64_t outputs : {kWidth, kWidth, std::int64_t{16}}) {
+    multiply(kBatch, outputs, kWidth, false, true);
+    multiply(outputs, kWidth, kBatch, true, false);
+  }
+  multiply(kBatch, kWidth, kWidth, false, false);
+  multiply(kBatch, kWidth, 16, false, false);
+}
+
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// A step that is nearly all products, beside the same products in a plain loop, in turns: what the
+// step takes more (at most 3 % are wanted) is the runner's, and the elementwise work.
+void step_of_products(benchmark::State& state) {
+  const CompiledJob compiled = large_products();
+  const Products products(ProductLibrary::kOpenBlas);
+  std::vector<float> memory(static_cast<std::size_t>(3 * kWidth * kWidth), 0.5F);
+  double loop_s = 0;
+  double steps_s = 0;
+  for (auto _ : state) {
+    for (std::int64_t step = 0; step < kSteps; ++step) {
+      loop_s += seconds_of([&] { multiply_as_in_a_step(products, memory); });
+    }
+    const Execution run = find_backend("cpu")->execute(compiled.plan, {});
+    steps_s += static_cast<double>(run.outcome.trace.makespan.ps) * 1e-12;
+  }
+  state.counters["step_over_loop"] = steps_s / loop_s;
+}
+BENCHMARK(step_of_products)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(3);
 
 }  // namespace
 }  // namespace twinrun::exec

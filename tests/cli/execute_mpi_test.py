@@ -120,9 +120,9 @@ class Execute(MpiTest):
         self.assertEqual(run["weights_sha256"], self.executed(MLP, "--steps", 3, "--data", "integers")["weights_sha256"])
 
     def test_what_cannot_be_run_is_refused_once(self):
-        result = self.run_program(MLP, "--topology", "dgx1-v100:gpus=2", "--set", "parallelism.strategy=pipedream")
+        result = self.run_program(MLP, "--topology", "dgx1-v100:gpus=2", "--set", "training.offload=weights")
         self.assertEqual((result.returncode, result.stdout), (4, ""))
-        self.assertEqual(result.stderr.count("cannot be run for real yet"), 1)
+        self.assertEqual(result.stderr.count("which are in different processes"), 1)
         self.assert_nothing_is_left()
 
     def test_the_arguments_of_mpirun_can_be_given(self):
