@@ -149,6 +149,7 @@ void ShardedState::say_what_moves(const RankStep& at,
     return;
   }
   std::vector<CountRange> ranges;
+  ranges.reserve(blocks.size());
   for (const std::size_t block : blocks) {
     ranges.push_back(steps_.elements_of_block(block));
   }

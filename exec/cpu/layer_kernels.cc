@@ -43,18 +43,17 @@ void linear_backward_weight(const Products& products,
                             const LinearShape& shape,
                             const float* output_gradient,
                             const float* input,
-                            bool accumulates,
-                            float* weight_gradient,
-                            std::span<float> bias_gradient) {
+                            const LinearGradients& gradients) {
   products.multiply({.m = shape.outputs,
                      .n = shape.inputs,
                      .k = shape.samples,
                      .a = output_gradient,
                      .b = input,
-                     .c = weight_gradient,
+                     .c = gradients.weight,
                      .transposes_a = true,
-                     .accumulates = accumulates});
-  if (!accumulates) {
+                     .accumulates = gradients.accumulates});
+  const std::span<float> bias_gradient = gradients.bias;
+  if (!gradients.accumulates) {
     std::fill(bias_gradient.begin(), bias_gradient.end(), 0.0F);
   }
   for (std::int64_t i = 0; i < shape.samples; ++i) {

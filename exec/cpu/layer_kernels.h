@@ -26,14 +26,16 @@ void linear_backward_input(const Products& products,
                            const float* output_gradient,
                            const float* weight,
                            float* input_gradient);
-// Adds to what is there, or replaces it.
+struct LinearGradients {
+  float* weight = nullptr;
+  std::span<float> bias;
+  bool accumulates = false;  // adds to what is there, or replaces it
+};
 void linear_backward_weight(const Products& products,
                             const LinearShape& shape,
                             const float* output_gradient,
                             const float* input,
-                            bool accumulates,
-                            float* weight_gradient,
-                            std::span<float> bias_gradient);
+                            const LinearGradients& gradients);
 
 void relu_forward(std::span<const float> input, std::span<float> output);
 void relu_backward(std::span<const float> output,

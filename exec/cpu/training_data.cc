@@ -12,7 +12,8 @@ namespace {
 constexpr std::int64_t kMostBatches = 8;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 21;  // of samples that are made
 constexpr double kNoise = 0.5;
-constexpr std::int64_t kIntegerValues = 5;  // -2 … 2
+constexpr std::int64_t kLargestInteger = 2;
+constexpr std::int64_t kIntegerValues = 2 * kLargestInteger + 1;  // -2 … 2
 
 enum Stream : std::uint64_t { kLabels, kNoiseOfInputs, kCentres, kTargets, kWeights, kOrder };
 
@@ -112,7 +113,7 @@ void TrainingData::make_row(std::size_t row) {
       static_cast<std::int64_t>(uniform(kLabels, row) * static_cast<double>(outputs_));
   labels_[row] = label;
   const auto integer = [](double random) {
-    return std::floor(random * kIntegerValues) - kIntegerValues / 2;
+    return std::floor(random * kIntegerValues) - kLargestInteger;
   };
   for (std::uint64_t i = 0; i < width; ++i) {
     const double noise = uniform(kNoiseOfInputs, row * width + i);

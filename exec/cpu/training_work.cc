@@ -224,8 +224,10 @@ void TrainingWork::linear(const Pass& pass) {
     return;
   }
   float* const weight_gradient = of_layer(Store::kGradients);
-  linear_backward_weight(products_, shape, gradient, input, pass.payload.accumulates,
-                         weight_gradient, {weight_gradient + pass.share.weight, bias_size});
+  linear_backward_weight(products_, shape, gradient, input,
+                         {weight_gradient,
+                          {weight_gradient + pass.share.weight, bias_size},
+                          pass.payload.accumulates});
 }
 
 void TrainingWork::activation(const Pass& pass) {

@@ -12,8 +12,9 @@ constexpr float kMomentum = 0.9F;  // PyTorch's usual values
 constexpr double kFirstDecay = 0.9;
 constexpr double kSecondDecay = 0.999;
 constexpr float kEpsilon = 1e-8F;
-constexpr float kWeightDecay = 0.01F;  // adamw's
-constexpr std::int64_t kWrap = 5;      // integer weights: -2 … 2
+constexpr float kWeightDecay = 0.01F;       // adamw's
+constexpr std::int64_t kLargestWeight = 2;  // of integers
+constexpr std::int64_t kWrap = 2 * kLargestWeight + 1;
 
 void adam(const UpdateRule& rule,
           std::span<float> weights,
@@ -36,8 +37,8 @@ void adam(const UpdateRule& rule,
 }
 
 float wrapped(float value) {
-  const std::int64_t shifted = (std::llround(value) + kWrap / 2) % kWrap;
-  return static_cast<float>((shifted + kWrap) % kWrap - kWrap / 2);
+  const std::int64_t shifted = (std::llround(value) + kLargestWeight) % kWrap;
+  return static_cast<float>((shifted + kWrap) % kWrap - kLargestWeight);
 }
 
 }  // namespace

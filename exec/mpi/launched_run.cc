@@ -24,13 +24,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kTick = std::chrono::milliseconds(10);
-constexpr double kToStart_s = 60;   // for processes to come as far as their run
-constexpr double kToNotice_s = 3;   // beyond the timeout: processes look for themselves
-constexpr double kToSpeak_s = 2.5;  // for the others, once one has failed
-constexpr double kToFinish_s = 10;  // once all have said their part
-constexpr double kToObey_s = 6;     // once they were asked to end
-constexpr double kToDie_s = 1;      // once mpirun is gone
-constexpr int kNotFound = 127;      // a shell's code
+constexpr double kSecondsToStart = 60;   // for processes to come as far as their run
+constexpr double kSecondsToNotice = 3;   // beyond the timeout: processes look for themselves
+constexpr double kSecondsToSpeak = 2.5;  // for the others, once one has failed
+constexpr double kSecondsToFinish = 10;  // once all have said their part
+constexpr double kSecondsToObey = 6;     // once they were asked to end
+constexpr double kSecondsToDie = 1;      // once mpirun is gone
+constexpr int kNotFound = 127;           // a shell's code
 
 double since(Clock::time_point when) {
   return std::chrono::duration<double>(Clock::now() - when).count();
@@ -62,15 +62,15 @@ class LaunchedRun {
   [[nodiscard]] bool is_over() {
     const bool all_spoke = spoke_ == processes_;
     return mpirun_.status().has_value() ||
-           (failed_ && (all_spoke || since(*failed_) > kToSpeak_s)) ||
-           (all_spoke && since(*last_spoke_) > kToFinish_s) ||
-           (asked_ && since(*asked_) > kToObey_s) || is_silent();
+           (failed_ && (all_spoke || since(*failed_) > kSecondsToSpeak)) ||
+           (all_spoke && since(*last_spoke_) > kSecondsToFinish) ||
+           (asked_ && since(*asked_) > kSecondsToObey) || is_silent();
   }
 
   // Nobody in there is alive enough to notice.
   [[nodiscard]] bool is_silent() {
-    const double limit = has_begun_ ? options_.run.timeout_s + kToNotice_s
-                                    : std::max(kToStart_s, options_.run.timeout_s);
+    const double limit = has_begun_ ? options_.run.timeout_s + kSecondsToNotice
+                                    : std::max(kSecondsToStart, options_.run.timeout_s);
     return since(last_beat_) > limit;
   }
 
@@ -133,7 +133,7 @@ class LaunchedRun {
         return process > 0 && start_of_process(process) == table->head().started;
       };
       while (table && is_there()) {
-        if (since(begin) > kToDie_s) {
+        if (since(begin) > kSecondsToDie) {
           ::kill(static_cast<pid_t>(table->head().process), SIGKILL);
         }
         std::this_thread::sleep_for(kTick);

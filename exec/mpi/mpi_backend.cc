@@ -95,7 +95,7 @@ void MpiBackend::choose_schedules() {
              : plan_.collective(first).bytes.count / static_cast<std::int64_t>(sizeof(float));
     ChosenSchedule chosen = choose_schedule(plan_, instance, elements);
     collectives_[i].algorithm = std::move(chosen.algorithm);
-    collectives_[i].schedule.emplace(std::move(chosen.schedule));
+    collectives_[i].schedule.emplace(chosen.schedule);
   }
 }
 

@@ -100,6 +100,7 @@ std::vector<std::string> environment_for(const RunFolders& folders) {
 
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> out;
+  out.reserve(words.size() + 1);
   for (std::string& word : words) {
     out.push_back(word.data());
   }

@@ -17,7 +17,7 @@ namespace {
 constexpr int kFirst = 0;
 constexpr auto kBeat = std::chrono::milliseconds(100);
 constexpr auto kBetweenLooks = std::chrono::milliseconds(5);
-constexpr double kExtraForOthers_s = 1;  // the first speaks before the others give it up
+constexpr double kSecondsExtraForOthers = 1;  // the first speaks before the others give it up
 
 struct FailureHead {
   FailureKind kind = FailureKind::kOpFailed;
@@ -131,7 +131,7 @@ void ProcessGroup::beat(std::size_t done) {
 
 std::optional<Failure> ProcessGroup::silence(Clock::time_point now) const {
   const bool is_first = post_.rank() == kFirst;
-  const double limit = options_.timeout_s + (is_first ? 0 : kExtraForOthers_s);
+  const double limit = options_.timeout_s + (is_first ? 0 : kSecondsExtraForOthers);
   for (int other = 0; other < (is_first ? post_.size() : 1); ++other) {
     if (other != post_.rank() && seconds(now - heard_[static_cast<std::size_t>(other)]) > limit) {
       return Failure{

@@ -160,8 +160,10 @@ class Reference {
                                 weights(layer, pass), input_gradient.data());
     float* const weight = gradient_.data() + shares_[layer].first_element;
     exec::linear_backward_weight(
-        products_, shape_of(layer), output_gradient.data(), input.data(), true, weight,
-        {weight + shares_[layer].weight, static_cast<std::size_t>(shares_[layer].bias)});
+        products_, shape_of(layer), output_gradient.data(), input.data(),
+        {weight,
+         {weight + shares_[layer].weight, static_cast<std::size_t>(shares_[layer].bias)},
+         true});
     return input_gradient;
   }
 

@@ -69,7 +69,7 @@ TEST(Linear, HasTheGradientsOfItsDifferences) {
   Vector weight_gradient(6, 7);
   Vector bias_gradient(2, 7);
   linear_backward_weight(linear.products, linear.shape, linear.upstream.data(), linear.input.data(),
-                         false, weight_gradient.data(), bias_gradient);
+                         {weight_gradient.data(), bias_gradient, false});
   expect_gradient([&](const Vector& w) { return linear.loss(linear.input, w, linear.bias); },
                   linear.weight, weight_gradient);
   expect_gradient([&](const Vector& b) { return linear.loss(linear.input, linear.weight, b); },
@@ -81,11 +81,11 @@ TEST(Linear, AccumulatesOverMicroBatches) {
   Vector once(6);
   Vector once_bias(2);
   linear_backward_weight(linear.products, linear.shape, linear.upstream.data(), linear.input.data(),
-                         false, once.data(), once_bias);
+                         {once.data(), once_bias, false});
   Vector twice = once;
   Vector twice_bias = once_bias;
   linear_backward_weight(linear.products, linear.shape, linear.upstream.data(), linear.input.data(),
-                         true, twice.data(), twice_bias);
+                         {twice.data(), twice_bias, true});
   for (std::size_t i = 0; i < once.size(); ++i) {
     EXPECT_FLOAT_EQ(twice[i], 2 * once[i]);
   }
