@@ -13,6 +13,7 @@
 
 #include "core/base/diagnostics.h"
 #include "exec/gate.h"
+#include "exec/left_behind.h"
 
 namespace twinrun::exec {
 namespace {
@@ -383,7 +384,7 @@ Outcome run_plan(const Plan& plan, Backend& backend, const RunOptions& options) 
   }
   Outcome outcome = run->run();
   if (outcome.left_threads) {
-    static_cast<void>(run.release());  // they still use it
+    leave_behind(std::move(run));  // they still use it
   }
   return outcome;
 }

@@ -37,6 +37,7 @@ class IdxReader {
       out.sizes.push_back(static_cast<std::int64_t>(big_endian(4 + 4 * i, 4)));
       count = out.sizes.back() > 0 && count < kMostNumbers ? count * out.sizes.back() : 0;
     }
+    count = count < kMostNumbers ? count : 0;
     const auto wanted = header_size() + static_cast<std::size_t>(count) * bytes_of_type();
     if (count == 0 || text_.size() != wanted) {
       complain(fmt::format("the header tells of {} bytes, the file has {}", wanted, text_.size()),
@@ -62,7 +63,7 @@ class IdxReader {
     kFloat = 0x0D,
     kDouble = 0x0E
   };
-  static constexpr std::int64_t kMostNumbers = std::int64_t{1} << 32;
+  static constexpr std::int64_t kMostNumbers = std::int64_t{1} << 31;
 
   [[nodiscard]] std::uint8_t type() const { return static_cast<std::uint8_t>(text_[2]); }
   [[nodiscard]] std::size_t dimensions() const { return static_cast<std::uint8_t>(text_[3]); }

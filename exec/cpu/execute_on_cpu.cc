@@ -1,11 +1,13 @@
 #include "exec/cpu/execute_on_cpu.h"
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "exec/cpu/cpu_backend.h"
 #include "exec/cpu/final_weights.h"
 #include "exec/cpu/plan_work.h"
+#include "exec/left_behind.h"
 
 namespace twinrun::exec {
 namespace {
@@ -52,7 +54,7 @@ Execution execute_on_cpu(const Plan& plan, const ExecuteOptions& options) {
     out.replica_disagreement = largest_disagreement(plan.workload(), updated);
   }
   if (out.outcome.left_threads) {
-    static_cast<void>(machine.release());  // they still use it
+    leave_behind(std::move(machine));  // they still use it
   }
   return out;
 }

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "exec/left_behind.h"
+
 namespace twinrun::exec {
 
 // Memory that the transport may still write to when a wait is given up: it is left to it then.
@@ -12,7 +14,7 @@ class HeldMemory {
   explicit HeldMemory(std::vector<float> elements)
       : elements_(std::make_unique<std::vector<float>>(std::move(elements))) {}
   [[nodiscard]] std::vector<float>& operator*() const { return *elements_; }
-  void leave() { static_cast<void>(elements_.release()); }
+  void leave() { leave_behind(std::move(elements_)); }
 
  private:
   std::unique_ptr<std::vector<float>> elements_;

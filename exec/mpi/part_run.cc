@@ -13,6 +13,7 @@
 #include "core/base/diagnostics.h"
 #include "exec/cpu/plan_work.h"
 #include "exec/gate.h"
+#include "exec/left_behind.h"
 #include "exec/mpi/merge_parts.h"
 #include "exec/mpi/mpi_backend.h"
 #include "exec/mpi/process_group.h"
@@ -136,7 +137,7 @@ Part run_part(const Plan& plan, Post& post, const PartOptions& options) {
     if (part.failure) {
       group.tell_failure(*part.failure);
       post.go_on();
-      static_cast<void>(machine.release());  // threads, or messages under way, may still use it
+      leave_behind(std::move(machine));  // threads, or messages under way, may still use it
     }
   } catch (const CannotRun& error) {
     part.refusal = error.what();
@@ -178,7 +179,7 @@ std::optional<Part> take_part(Post& post, int from, Post::Clock::time_point dead
       return part_from_bytes(parcel->content);
     }
   }
-  static_cast<void>(parcel.release());
+  leave_behind(std::move(parcel));
   return std::nullopt;
 }
 
@@ -193,7 +194,7 @@ void give_part(Post& post, const Part& own, Post::Clock::time_point deadline) {
     return wait_for(post, request, deadline);
   };
   if (!send(bytes_of(parcel->size)) || !send(parcel->content)) {
-    static_cast<void>(parcel.release());
+    leave_behind(std::move(parcel));
   }
 }
 
