@@ -271,9 +271,7 @@ Output run_sweep(Context& context, ExecuteArguments arguments) {
   if (!(arguments.sweep.target_loss > 0)) {
     throw UsageError("--sweep needs a loss to be reached", "--target-loss 0.1");
   }
-  if (!arguments.files.out.empty()) {
-    arguments.sweep.file = arguments.files.out;
-  }
+  arguments.sweep.file = arguments.files.out;
   return run_execute_sweep(context, arguments.run, arguments.sweep, [&](const RunInput& input) {
     return execute(context, arguments, input);
   });

@@ -13,6 +13,7 @@ namespace twinrun {
 namespace {
 
 struct IdxArray {
+  bool has_bytes = false;
   std::vector<std::int64_t> sizes;
   std::vector<float> values;
 };
@@ -44,6 +45,7 @@ class IdxReader {
                "the whole file: it may have been cut off");
       return {};
     }
+    out.has_bytes = type() == kByte;
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
       out.values.push_back(value(header_size() + i * bytes_of_type()));
     }
@@ -121,8 +123,6 @@ class IdxReader {
   Diagnostics& diagnostics_;
 };
 
-bool has_bytes(const Source& source) { return source.text().at(2) == 0x08; }
-
 }  // namespace
 
 Dataset read_idx_dataset(const Source& images, const Source& labels, Diagnostics& diagnostics) {
@@ -144,7 +144,7 @@ Dataset read_idx_dataset(const Source& images, const Source& labels, Diagnostics
   out.answer_width = static_cast<std::int64_t>(answers.values.size()) / out.rows;
   out.inputs = std::move(samples.values);
   out.answers = std::move(answers.values);
-  if (has_bytes(images)) {
+  if (samples.has_bytes) {
     constexpr float kMostOfByte = 255;
     for (float& value : out.inputs) {
       value /= kMostOfByte;

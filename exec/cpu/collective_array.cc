@@ -19,11 +19,6 @@ std::size_t total(Ranges ranges) {
   return sum;
 }
 
-bool is_divided(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ||
-         kind == CollectiveKind::kAllToAll;
-}
-
 std::uint32_t ranks_of(const Plan& plan, OpId op) {
   return static_cast<std::uint32_t>(plan.group_devices(plan.shape(op).group).size());
 }
@@ -121,7 +116,7 @@ std::uint32_t rank_in_group(const Plan& plan, OpId op) {
 }
 
 std::int64_t array_elements(const Plan& plan, OpId op, const MovedData& data) {
-  return static_cast<std::int64_t>(is_divided(plan.shape(op).kind)
+  return static_cast<std::int64_t>(divides_ranges(plan.shape(op).kind)
                                        ? DividedArray(data.ranges, ranks_of(plan, op)).size()
                                        : total(data.ranges));
 }
@@ -133,7 +128,7 @@ void with_collective_array(const Plan& plan,
   if (plan.shape(op).kind == CollectiveKind::kAllToAll) {
     return with_exchanged_shares(plan, op, data, exchange);
   }
-  if (is_divided(plan.shape(op).kind)) {
+  if (divides_ranges(plan.shape(op).kind)) {
     return with_divided_array(plan, op, data, exchange);
   }
   if (data.ranges.size() == 1) {

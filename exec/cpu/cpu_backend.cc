@@ -42,8 +42,7 @@ void CpuBackend::receive(OpId op) {
   const MovedData from = work_.moved(plan_.message(op).partner);
   const MovedData into = work_.moved(op);
   TWINRUN_CHECK(from.ranges.size() == into.ranges.size());
-  const auto lock = from.lock == nullptr ? std::unique_lock<std::mutex>()
-                                         : std::unique_lock<std::mutex>(*from.lock);
+  const auto lock = from.locked();
   for (std::size_t i = 0; i < from.ranges.size(); ++i) {
     TWINRUN_CHECK(from.ranges[i].size() == into.ranges[i].size());
     std::copy(from.ranges[i].begin(), from.ranges[i].end(), into.ranges[i].begin());

@@ -10,11 +10,8 @@
 namespace twinrun::exec {
 namespace {
 
-// An exchange in which every rank hears of every other.
 std::vector<DeviceId> senders_to(const Plan& plan, OpId op) {
-  const bool is_exchange =
-      plan.kind(op) == OpKind::kCollective && plan.shape(op).kind == CollectiveKind::kAllToAll;
-  if (!is_exchange) {
+  if (!is_exchange(plan, op)) {
     return {};
   }
   const auto devices = plan.group_devices(plan.shape(op).group);
@@ -50,6 +47,10 @@ DeviceMemory::DeviceMemory(const Plan& plan, const LocalDevices& here)
       add(moment_key(key_of(device, payload->target, *payload), moment), elements_);
     }
   }
+}
+
+bool is_exchange(const Plan& plan, OpId op) {
+  return plan.kind(op) == OpKind::kCollective && plan.shape(op).kind == CollectiveKind::kAllToAll;
 }
 
 DeviceId target_device(const Plan& plan, OpId op) {

@@ -16,6 +16,9 @@ namespace twinrun::exec {
 // Where a copy goes; of other ops, their own device.
 DeviceId target_device(const Plan& plan, OpId op);
 
+// Whether the op is one rank's part of an exchange in which every rank hears of every other.
+bool is_exchange(const Plan& plan, OpId op);
+
 // The arrays of this process's devices that the payloads of a plan name, made once and then only
 // read as a table. Pages that nobody touches take no memory.
 class DeviceMemory {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/plan/op.h"
 
 namespace twinrun::exec {
 
@@ -14,7 +15,17 @@ struct MovedData {
   std::vector<std::vector<std::span<float>>> from_each = {};  // of all_to_all: where it arrives
   bool is_taken = false;       // a sum: whoever reads it leaves 0 behind
   std::mutex* lock = nullptr;  // to be held while it is read, where others may write meanwhile
+
+  [[nodiscard]] std::unique_lock<std::mutex> locked() const {
+    return lock == nullptr ? std::unique_lock<std::mutex>() : std::unique_lock(*lock);
+  }
 };
+
+// Collectives whose ranges the ranks divide among them.
+constexpr bool divides_ranges(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ||
+         kind == CollectiveKind::kAllToAll;
+}
 
 // What ops do, once the runner says that they may: training for real, or something as much work.
 class OpWork {

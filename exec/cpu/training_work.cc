@@ -12,23 +12,6 @@
 #include "exec/cpu/layer_kernels.h"
 
 namespace twinrun::exec {
-namespace {
-
-// Ranks divide the ranges of these among them.
-bool divides_ranges(const Plan& plan, OpId op) {
-  if (plan.kind(op) != OpKind::kCollective) {
-    return false;
-  }
-  const CollectiveKind kind = plan.shape(op).kind;
-  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ||
-         kind == CollectiveKind::kAllToAll;
-}
-
-bool is_exchange(const Plan& plan, OpId op) {
-  return plan.kind(op) == OpKind::kCollective && plan.shape(op).kind == CollectiveKind::kAllToAll;
-}
-
-}  // namespace
 
 struct TrainingWork::Pass {
   const Payload& payload;
@@ -133,6 +116,8 @@ void TrainingWork::compute(OpId op) {
 MovedData TrainingWork::moved(OpId op) {
   const Payload& payload = *plan_.payload(op);
   const bool exchanges = is_exchange(plan_, op);
+  const bool is_whole =
+      plan_.kind(op) == OpKind::kCollective && divides_ranges(plan_.shape(op).kind);
   const bool is_read = plan_.kind(op) == OpKind::kSend || exchanges;
   const Store store = is_read ? payload.source : payload.target;
   const DeviceId device = plan_.device(op);
@@ -141,7 +126,7 @@ MovedData TrainingWork::moved(OpId op) {
     return {{data_.inputs(step, payload.samples)}};
   }
   MovedData out;
-  out.ranges = memory_.ranges({device, store, step, divides_ranges(plan_, op)}, payload);
+  out.ranges = memory_.ranges({device, store, step, is_whole}, payload);
   out.is_taken = is_sum(store);
   const bool may_change = is_sum(store) || store == Store::kServerParameters;
   out.lock = may_change ? &servers_[index_of(device)] : nullptr;

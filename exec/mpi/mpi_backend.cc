@@ -191,8 +191,7 @@ void MpiBackend::send(OpId op) {
   }
   HeldMemory copy{{}};
   {
-    const auto lock = data.lock == nullptr ? std::unique_lock<std::mutex>()
-                                           : std::unique_lock<std::mutex>(*data.lock);
+    const auto lock = data.locked();
     *copy = packed(data.ranges);
     for (const std::span<float> range : data.ranges) {
       if (data.is_taken) {
