@@ -10,10 +10,10 @@
 
 #include "core/base/diagnostics.h"
 #include "exec/cpu/choose_schedule.h"
-#include "exec/cpu/collective_array.h"
-#include "exec/cpu/device_memory.h"
 #include "exec/gate.h"
 #include "exec/mpi/held_memory.h"
+#include "exec/training/collective_array.h"
+#include "exec/training/device_memory.h"
 
 namespace twinrun::exec {
 namespace {
@@ -150,7 +150,8 @@ void MpiBackend::run(OpId op) {
     case OpKind::kCopy:
     case OpKind::kHost:
     case OpKind::kMarker:
-      return work_.compute(op);
+      work_.compute(op);
+      return work_.finished(op);
   }
 }
 

@@ -11,10 +11,10 @@
 #include "core/collective/algorithms.h"
 #include "core/plan/plan.h"
 #include "exec/backend.h"
-#include "exec/cpu/op_work.h"
 #include "exec/mpi/channels.h"
 #include "exec/mpi/device_homes.h"
 #include "exec/mpi/post.h"
+#include "exec/training/op_work.h"
 
 namespace twinrun::exec {
 

@@ -1,4 +1,4 @@
-#include "exec/cpu/collective_array.h"
+#include "exec/training/collective_array.h"
 
 #include <algorithm>
 #include <cstddef>

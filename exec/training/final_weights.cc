@@ -1,4 +1,4 @@
-#include "exec/cpu/final_weights.h"
+#include "exec/training/final_weights.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "exec/cpu/training_work.h"
+#include "exec/training/training_work.h"
 
 namespace twinrun::exec {
 namespace {
@@ -60,8 +60,10 @@ std::vector<UpdatedWeights> TrainingWork::updated_weights() const {
         memory_.array(DeviceMemory::key_of(plan_.device(op), payload->target, *payload));
     for (const std::span<float> range :
          memory_.ranges({plan_.device(op), payload->target}, *payload)) {
-      out.push_back({payload->tensor_rank, static_cast<std::size_t>(range.data() - base),
-                     std::vector<float>(range.begin(), range.end())});
+      UpdatedWeights& weights = out.emplace_back(
+          UpdatedWeights{payload->tensor_rank, static_cast<std::size_t>(range.data() - base),
+                         std::vector<float>(range.size())});
+      machine_.read(range, weights.values);
     }
   }
   return out;

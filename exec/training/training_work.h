@@ -3,32 +3,32 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <mutex>
+#include <span>
 #include <vector>
 
 #include "core/plan/plan.h"
-#include "exec/cpu/device_memory.h"
-#include "exec/cpu/final_weights.h"
-#include "exec/cpu/matrix_product.h"
-#include "exec/cpu/op_work.h"
-#include "exec/cpu/training_data.h"
-#include "exec/cpu/update_rules.h"
 #include "exec/local_devices.h"
+#include "exec/training/device_memory.h"
+#include "exec/training/final_weights.h"
+#include "exec/training/op_work.h"
+#include "exec/training/tensor_machine.h"
+#include "exec/training/training_data.h"
+#include "exec/training/update_rules.h"
 
 namespace twinrun::exec {
 
-// Forward, backward and update for real, as the payloads say; why_not_trainable() has nothing
-// against the plan.
+// What payloads mean: forward, backward and update for real, on whatever machine has the arrays.
+// why_not_trainable() has nothing against the plan.
 class TrainingWork : public OpWork {
  public:
   TrainingWork(const Plan& plan,
-               const Products& products,
+               TensorMachine& machine,
                TrainingData data,
                const LocalDevices& here = {});
 
   void compute(OpId op) override;
   MovedData moved(OpId op) override;
+  void finished(OpId op) override;
 
   // The newest step that is over, while the run goes on; -1 at first.
   [[nodiscard]] std::int64_t newest_step() const;
@@ -36,34 +36,40 @@ class TrainingWork : public OpWork {
 
   // ---- once the run is over, of the devices that are here
   // By step and sample; 0 of samples whose loss another process has.
-  [[nodiscard]] const std::vector<double>& loss_of_samples() const { return loss_of_sample_; }
+  [[nodiscard]] std::vector<double> loss_of_samples() const;
   [[nodiscard]] std::vector<UpdatedWeights> updated_weights() const;
 
  private:
   struct Pass;  // one layer on some samples
 
-  void run_pass(OpId op, const Payload& payload);
   void find_repeated();
+  void make_scratch();
   void number_updates();
+  void place_samples();
+  void fill_weights();
+  [[nodiscard]] Pass pass_of(OpId op, const Payload& payload);
+  [[nodiscard]] bool tells_losses(OpId op, const Payload& payload) const;
+
+  void run_pass(OpId op, const Payload& payload);
   void write_output(const Pass& pass, const std::function<void(std::span<float>)>& compute) const;
-  const float* input_of(const Pass& pass);
-  void linear(const Pass& pass);
-  void activation(const Pass& pass);
-  void loss(const Pass& pass);
-  void loss_of_sample(const Pass& pass, std::int64_t sample);
-  void loss_gradient_of_sample(const Pass& pass, std::int64_t sample);
+  [[nodiscard]] const float* input_of(const Pass& pass) const;
+  void linear(const Pass& pass) const;
+  void activation(const Pass& pass) const;
+  void loss(const Pass& pass) const;
   void run_update(OpId op, const Payload& payload);
   void run_copy(OpId op, const Payload& payload);
   void run_add(OpId op, const Payload& payload);
   void add(OpId op, const Payload& payload);
-  void begin_version(DeviceId device, const Payload& payload);
+  void begin_version(DeviceId device, const Payload& payload, TensorKernels& kernels) const;
   [[nodiscard]] std::span<float> rows(const Pass& pass, Store store, std::size_t boundary) const;
-  void fill_weights();
+  [[nodiscard]] std::span<float> samples_on(DeviceId device,
+                                            std::int64_t step,
+                                            const CountRange& samples) const;
 
   const Plan& plan_;
   const LocalDevices here_;
   const Workload& workload_;
-  const Products& products_;
+  TensorMachine& machine_;
   std::vector<LayerShare> shares_;  // by layer
   TrainingData data_;
   DeviceMemory memory_;
@@ -71,9 +77,10 @@ class TrainingWork : public OpWork {
   std::vector<std::int64_t> step_of_op_;
   std::vector<std::int64_t> update_number_;  // by op: of an update, from 0
   std::vector<bool> is_repeated_;            // by op: a forward pass that is recomputed
-  std::vector<double> loss_of_sample_;       // by step and sample: each written by one op
+  std::vector<std::span<float>> scratch_;    // by stream: for outputs that are recomputed
+  std::vector<SamplePlace> samples_;         // by device
+  std::span<double> loss_of_sample_;         // by step and sample: each written by one op
   std::vector<std::atomic<std::int64_t>> samples_done_;  // by step: with their loss
-  std::vector<std::mutex> servers_;  // by device: a server's streams write the same arrays
 };
 
 }  // namespace twinrun::exec

@@ -7,6 +7,7 @@
 #include "core/plan/dataset.h"
 #include "core/plan/payload.h"
 #include "core/plan/workload.h"
+#include "exec/execute.h"
 
 namespace twinrun::exec {
 
@@ -25,7 +26,15 @@ class TrainingData {
   TrainingData(const Workload& workload, const Dataset& dataset, std::uint64_t seed);
 
   [[nodiscard]] bool is_integer() const { return kind_ == DataKind::kIntegers; }
-  // Rows of a step's batch, one after the other.
+  // All rows that there are, one after the other; later steps see the same ones again.
+  [[nodiscard]] std::span<float> inputs() { return inputs_; }
+  [[nodiscard]] std::span<const float> targets() const { return targets_; }
+  [[nodiscard]] std::span<const std::int64_t> labels() const { return labels_; }
+  [[nodiscard]] std::size_t row_of(std::int64_t step, std::int64_t sample) const;
+  [[nodiscard]] std::size_t input_width() const { return static_cast<std::size_t>(width_); }
+  [[nodiscard]] std::size_t target_width() const { return static_cast<std::size_t>(outputs_); }
+
+  // Of one sample, or of neighbours.
   [[nodiscard]] std::span<float> inputs(std::int64_t step, const CountRange& samples);
   [[nodiscard]] std::int64_t label(std::int64_t step, std::int64_t sample) const;
   [[nodiscard]] std::span<const float> target(std::int64_t step, std::int64_t sample) const;
@@ -34,7 +43,6 @@ class TrainingData {
   [[nodiscard]] std::vector<float> initial_weights(std::int64_t tensor_rank) const;
 
  private:
-  [[nodiscard]] std::size_t row_of(std::int64_t step, std::int64_t sample) const;
   void make_room();
   void make_row(std::size_t row);
   void take_row(std::size_t row, const Dataset& dataset, std::size_t from);
@@ -51,5 +59,8 @@ class TrainingData {
   std::vector<float> targets_;
   std::vector<std::int64_t> labels_;
 };
+
+// What the options ask for: samples of a file, clusters or integers.
+TrainingData training_data(const Workload& workload, const ExecuteOptions& options);
 
 }  // namespace twinrun::exec

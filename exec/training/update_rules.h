@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 #include "core/strategy/job.h"
+#include "exec/training/element_math.h"
 
 namespace twinrun::exec {
 
@@ -13,18 +13,11 @@ struct UpdateRule {
   Optimizer optimizer = Optimizer::kSgd;
   float learning_rate = 0.1F;
   std::int64_t step = 0;    // of the run, from 0: adam corrects for how few there were
-  bool is_integer = false;  // whole numbers instead, see below
+  bool is_integer = false;  // whole numbers instead, see element_math.h
 };
 
 Optimizer optimizer_named(std::string_view word);
 int moments_of(Optimizer optimizer);
-
-// With integer data: weights less gradients, wrapped into -2 … 2. Any contribution that is missing,
-// doubled or late shows, and no sum ever leaves the numbers that fp32 has exactly.
-void update(const UpdateRule& rule,
-            std::span<float> weights,
-            std::span<const float> gradients,
-            std::span<float> first_moments,
-            std::span<float> second_moments);
+UpdateNumbers numbers_of(const UpdateRule& rule);
 
 }  // namespace twinrun::exec

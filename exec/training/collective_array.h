@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/plan/plan.h"
-#include "exec/cpu/op_work.h"
+#include "exec/training/op_work.h"
 
 namespace twinrun::exec {
 

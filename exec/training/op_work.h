@@ -14,7 +14,9 @@ struct MovedData {
   std::vector<std::span<float>> ranges;
   std::vector<std::vector<std::span<float>>> from_each = {};  // of all_to_all: where it arrives
   bool is_taken = false;       // a sum: whoever reads it leaves 0 behind
-  std::mutex* lock = nullptr;  // to be held while it is read, where others may write meanwhile
+  bool is_shared = false;      // others may write it meanwhile
+  std::mutex* lock = nullptr;  // to be held while it is read, then; none where that is done
+                               // by other means
 
   [[nodiscard]] std::unique_lock<std::mutex> locked() const {
     return lock == nullptr ? std::unique_lock<std::mutex>() : std::unique_lock(*lock);
@@ -39,6 +41,8 @@ class OpWork {
   virtual void compute(OpId op) = 0;
   // Of sends, recvs and collectives. Whole ranges where the ranks of a collective divide them.
   virtual MovedData moved(OpId op) = 0;
+  // The op is done, and what it has computed is there.
+  virtual void finished(OpId op) = 0;
 };
 
 }  // namespace twinrun::exec

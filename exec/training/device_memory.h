@@ -2,14 +2,13 @@
 
 #include <compare>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "core/plan/plan.h"
 #include "exec/local_devices.h"
+#include "exec/training/tensor_machine.h"
 
 namespace twinrun::exec {
 
@@ -20,10 +19,10 @@ DeviceId target_device(const Plan& plan, OpId op);
 bool is_exchange(const Plan& plan, OpId op);
 
 // The arrays of this process's devices that the payloads of a plan name, made once and then only
-// read as a table. Pages that nobody touches take no memory.
+// read as a table; their memory is the machine's.
 class DeviceMemory {
  public:
-  explicit DeviceMemory(const Plan& plan, const LocalDevices& here = {});
+  DeviceMemory(const Plan& plan, TensorMachine& machine, const LocalDevices& here = {});
 
   // Which array: of rows by boundary, of elements by tensor-parallel rank and sender.
   struct Key {
@@ -61,20 +60,18 @@ class DeviceMemory {
   template <class Call>
   void for_each(const Call& call) const {
     for (const auto& [key, array] : arrays_) {
-      call(key, array.get());
+      call(key, array);
     }
   }
 
  private:
-  struct Free {
-    void operator()(float* array) const { std::free(array); }
-  };
   void add(const Key& key, std::int64_t elements);
   void add_pass(DeviceId device, const Payload& payload);
   void add_store(DeviceId device, Store store, const Payload& payload);
   [[nodiscard]] std::int64_t copies_of(Store store) const;
 
-  std::map<Key, std::unique_ptr<float[], Free>> arrays_;
+  TensorMachine& machine_;
+  std::map<Key, std::span<float>> arrays_;
   std::vector<std::int64_t> widths_;  // by boundary: elements of a sample on one device
   std::int64_t rows_;
   std::int64_t steps_in_flight_;

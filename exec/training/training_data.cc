@@ -1,4 +1,4 @@
-#include "exec/cpu/training_data.h"
+#include "exec/training/training_data.h"
 
 #include <algorithm>
 #include <cmath>
@@ -169,6 +169,14 @@ std::vector<float> TrainingData::initial_weights(std::int64_t tensor_rank) const
     }
   }
   return out;
+}
+
+TrainingData training_data(const Workload& workload, const ExecuteOptions& options) {
+  if (options.dataset != nullptr) {
+    return {workload, *options.dataset, options.seed};
+  }
+  return {workload, options.uses_integers ? DataKind::kIntegers : DataKind::kClusters,
+          options.seed};
 }
 
 }  // namespace twinrun::exec

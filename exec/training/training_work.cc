@@ -1,15 +1,15 @@
-#include "exec/cpu/training_work.h"
+#include "exec/training/training_work.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
+#include <utility>
 
-#include "core/base/check.h"
 #include "core/trace/steps.h"
-#include "exec/cpu/layer_kernels.h"
+#include "exec/training/linear_layer.h"
 
 namespace twinrun::exec {
 
@@ -20,29 +20,34 @@ struct TrainingWork::Pass {
   DeviceId device;
   std::int64_t step;
   bool is_repeated;
+  std::span<float> scratch;
+  TensorKernels& kernels;
 };
 
 TrainingWork::TrainingWork(const Plan& plan,
-                           const Products& products,
+                           TensorMachine& machine,
                            TrainingData data,
                            const LocalDevices& here)
     : plan_(plan),
       here_(here),
       workload_(plan.workload()),
-      products_(products),
+      machine_(machine),
       shares_(layer_shares(plan.workload())),
       data_(std::move(data)),
-      memory_(plan, here),
+      memory_(plan, machine, here),
       optimizer_(optimizer_named(plan.workload().optimizer)),
-      loss_of_sample_(static_cast<std::size_t>(workload_.steps * workload_.global_batch)),
-      samples_done_(static_cast<std::size_t>(workload_.steps)),
-      servers_(plan.device_count()) {
+      samples_(plan.device_count()),
+      loss_of_sample_(machine.allocate_losses(
+          static_cast<std::size_t>(workload_.steps * workload_.global_batch))),
+      samples_done_(static_cast<std::size_t>(workload_.steps)) {
   step_of_op_.reserve(plan.size());
   for (std::size_t i = 0; i < plan.size(); ++i) {
     step_of_op_.push_back(step_of(plan.id(id_at<OpId>(i))).value_or(0));
   }
   find_repeated();
+  make_scratch();
   number_updates();
+  place_samples();
   fill_weights();
 }
 
@@ -73,9 +78,49 @@ void TrainingWork::find_repeated() {
   }
 }
 
+void TrainingWork::make_scratch() {
+  std::vector<std::size_t> wanted(plan_.stream_count());
+  for (std::size_t i = 0; i < plan_.size(); ++i) {
+    const OpId op = id_at<OpId>(i);
+    if (is_repeated_[i] && here_.has(plan_.device(op))) {
+      const Payload& payload = *plan_.payload(op);
+      std::size_t& of_stream = wanted[index_of(plan_.stream(op))];
+      of_stream = std::max(of_stream, static_cast<std::size_t>(payload.samples.size() *
+                                                               memory_.width(payload.layer + 1)));
+    }
+  }
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    scratch_.push_back(wanted[i] == 0
+                           ? std::span<float>()
+                           : machine_.allocate(plan_.stream_device(id_at<StreamId>(i)), wanted[i]));
+  }
+}
+
+// On devices whose ops read them: the first layer, the loss, and those that hand them on.
+void TrainingWork::place_samples() {
+  std::vector<bool> reads(plan_.device_count());
+  for (std::size_t i = 0; i < plan_.size(); ++i) {
+    const OpId op = id_at<OpId>(i);
+    const Payload* const payload = plan_.payload(op);
+    if (payload == nullptr || !here_.has(plan_.device(op))) {
+      continue;
+    }
+    const bool is_loss = payload->layer + 1 == workload_.layers.size() &&
+                         (payload->verb == Verb::kForward || payload->verb == Verb::kBackwardInput);
+    if (payload->source == Store::kSamples || is_loss) {
+      reads[index_of(plan_.device(op))] = true;
+    }
+  }
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    if (reads[i]) {
+      samples_[i] = machine_.place_samples(id_at<DeviceId>(i), data_);
+    }
+  }
+}
+
 void TrainingWork::fill_weights() {
   std::map<std::uint32_t, std::vector<float>> by_tensor_rank;
-  memory_.for_each([&](const DeviceMemory::Key& key, float* array) {
+  memory_.for_each([&](const DeviceMemory::Key& key, std::span<float> array) {
     const bool is_weights =
         (key.store == Store::kParameters || key.store == Store::kServerParameters ||
          key.store == Store::kHostParameters) &&
@@ -87,7 +132,7 @@ void TrainingWork::fill_weights() {
     if (is_new) {
       known->second = data_.initial_weights(key.number);
     }
-    std::copy(known->second.begin(), known->second.end(), array);
+    machine_.write(known->second, array);
   });
 }
 
@@ -123,13 +168,13 @@ MovedData TrainingWork::moved(OpId op) {
   const DeviceId device = plan_.device(op);
   const std::int64_t step = step_of_op_[index_of(op)];
   if (store == Store::kSamples) {
-    return {{data_.inputs(step, payload.samples)}};
+    return {{samples_on(device, step, payload.samples)}};
   }
   MovedData out;
   out.ranges = memory_.ranges({device, store, step, is_whole}, payload);
   out.is_taken = is_sum(store);
-  const bool may_change = is_sum(store) || store == Store::kServerParameters;
-  out.lock = may_change ? &servers_[index_of(device)] : nullptr;
+  out.is_shared = is_sum(store) || store == Store::kServerParameters;
+  out.lock = out.is_shared ? machine_.lock_of(device) : nullptr;
   Payload from = payload;
   for (const DeviceId sender :
        exchanges ? plan_.group_devices(plan_.shape(op).group) : std::span<const DeviceId>()) {
@@ -137,6 +182,14 @@ MovedData TrainingWork::moved(OpId op) {
     out.from_each.push_back(memory_.ranges({device, payload.target, step}, from));
   }
   return out;
+}
+
+std::span<float> TrainingWork::samples_on(DeviceId device,
+                                          std::int64_t step,
+                                          const CountRange& samples) const {
+  const std::size_t width = data_.input_width();
+  return {samples_[index_of(device)].inputs + data_.row_of(step, samples.begin) * width,
+          static_cast<std::size_t>(samples.size()) * width};
 }
 
 // ---- layers
@@ -147,9 +200,19 @@ std::span<float> TrainingWork::rows(const Pass& pass, Store store, std::size_t b
           static_cast<std::size_t>(samples.size() * memory_.width(boundary))};
 }
 
+TrainingWork::Pass TrainingWork::pass_of(OpId op, const Payload& payload) {
+  return {payload,
+          workload_.layers[payload.layer],
+          shares_[payload.layer],
+          plan_.device(op),
+          step_of_op_[index_of(op)],
+          is_repeated_[index_of(op)],
+          scratch_[index_of(plan_.stream(op))],
+          machine_.kernels(op)};
+}
+
 void TrainingWork::run_pass(OpId op, const Payload& payload) {
-  const Pass pass{payload,          workload_.layers[payload.layer], shares_[payload.layer],
-                  plan_.device(op), step_of_op_[index_of(op)],       is_repeated_[index_of(op)]};
+  const Pass pass = pass_of(op, payload);
   switch (pass.layer.kind) {
     case WorkKind::kLinear:
       return linear(pass);
@@ -170,21 +233,19 @@ void TrainingWork::write_output(const Pass& pass,
   if (!pass.is_repeated) {
     return compute(output);
   }
-  std::vector<float> again(output.size());
+  const std::span<float> again = pass.scratch.first(output.size());
   compute(again);
-  if (!std::equal(again.begin(), again.end(), output.begin())) {
-    std::copy(again.begin(), again.end(), output.begin());
-  }
+  pass.kernels.replace(again, output);
 }
 
-const float* TrainingWork::input_of(const Pass& pass) {
+const float* TrainingWork::input_of(const Pass& pass) const {
   if (pass.payload.source == Store::kSamples) {
-    return data_.inputs(pass.step, pass.payload.samples).data();
+    return samples_on(pass.device, pass.step, pass.payload.samples).data();
   }
   return rows(pass, pass.payload.source, pass.payload.layer).data();
 }
 
-void TrainingWork::linear(const Pass& pass) {
+void TrainingWork::linear(const Pass& pass) const {
   const std::size_t in = pass.payload.layer;
   const LinearShape shape{pass.payload.samples.size(), pass.share.inputs, pass.share.outputs};
   const float* const input = input_of(pass);
@@ -199,50 +260,72 @@ void TrainingWork::linear(const Pass& pass) {
         pass.layer.division != LayerDivision::kRows || pass.payload.tensor_rank == 0;
     const std::span<const float> bias(weight + pass.share.weight, adds_bias ? bias_size : 0);
     return write_output(pass, [&](std::span<float> output) {
-      linear_forward(products_, shape, input, weight, bias, output.data());
+      linear_forward(pass.kernels, shape, input, weight, bias, output.data());
     });
   }
   const float* const gradient = rows(pass, Store::kActivationGradients, in + 1).data();
   if (pass.payload.verb == Verb::kBackwardInput) {
-    linear_backward_input(products_, shape, gradient, weight,
+    linear_backward_input(pass.kernels, shape, gradient, weight,
                           rows(pass, Store::kActivationGradients, in).data());
     return;
   }
   float* const weight_gradient = of_layer(Store::kGradients);
-  linear_backward_weight(products_, shape, gradient, input,
+  linear_backward_weight(pass.kernels, shape, gradient, input,
                          {weight_gradient,
                           {weight_gradient + pass.share.weight, bias_size},
                           pass.payload.accumulates});
 }
 
-void TrainingWork::activation(const Pass& pass) {
+void TrainingWork::activation(const Pass& pass) const {
   const std::size_t in = pass.payload.layer;
   const bool is_relu = pass.layer.kind == WorkKind::kRelu;
+  const Activation kind = is_relu ? Activation::kRelu : Activation::kTanh;
   if (pass.payload.verb == Verb::kForward) {
-    write_output(pass, [&](std::span<float> output) {
-      (is_relu ? relu_forward : tanh_forward)(rows(pass, Store::kActivations, in), output);
+    return write_output(pass, [&](std::span<float> output) {
+      pass.kernels.activate(kind, rows(pass, Store::kActivations, in), output);
     });
-  } else {
-    // Of relu either will do, and what went into a block is what it keeps.
-    (is_relu ? relu_backward : tanh_backward)(
-        rows(pass, Store::kActivations, is_relu ? in : in + 1),
-        rows(pass, Store::kActivationGradients, in + 1),
-        rows(pass, Store::kActivationGradients, in));
+  }
+  // Of relu either will do, and what went into a block is what it keeps.
+  pass.kernels.activate_backward(kind, rows(pass, Store::kActivations, is_relu ? in : in + 1),
+                                 rows(pass, Store::kActivationGradients, in + 1),
+                                 rows(pass, Store::kActivationGradients, in));
+}
+
+void TrainingWork::loss(const Pass& pass) const {
+  const std::size_t in = pass.payload.layer;
+  const CountRange& samples = pass.payload.samples;
+  const SamplePlace& place = samples_[index_of(pass.device)];
+  const std::size_t row = data_.row_of(pass.step, samples.begin);
+  LossRows loss;
+  loss.kind = data_.is_integer()                                  ? LossKind::kDistance
+              : pass.layer.kind == WorkKind::kSoftmaxCrossEntropy ? LossKind::kSoftmaxCrossEntropy
+                                                                  : LossKind::kMeanSquares;
+  loss.rows = samples.size();
+  loss.width = memory_.width(in);
+  loss.output = rows(pass, Store::kActivations, in).data();
+  loss.targets = place.targets + row * data_.target_width();
+  loss.labels = place.labels + row;
+  loss.scale = 1.0F / static_cast<float>(workload_.samples_per_update);
+  if (pass.payload.verb != Verb::kForward) {
+    pass.kernels.loss_gradient(loss, rows(pass, Store::kActivationGradients, in).data());
+  } else if (pass.payload.tensor_rank == 0) {  // the others know the same
+    pass.kernels.losses(
+        loss, loss_of_sample_.subspan(
+                  static_cast<std::size_t>(pass.step * workload_.global_batch + samples.begin),
+                  static_cast<std::size_t>(samples.size())));
   }
 }
 
-void TrainingWork::loss(const Pass& pass) {
-  const CountRange& samples = pass.payload.samples;
-  for (std::int64_t sample = samples.begin; sample < samples.end; ++sample) {
-    if (pass.payload.verb != Verb::kForward) {
-      loss_gradient_of_sample(pass, sample);
-    } else if (pass.payload.tensor_rank == 0) {  // the others know the same
-      loss_of_sample(pass, sample);
-    }
-  }
-  if (pass.payload.verb == Verb::kForward && pass.payload.tensor_rank == 0 && !pass.is_repeated) {
-    samples_done_[static_cast<std::size_t>(pass.step)].fetch_add(samples.size(),
-                                                                 std::memory_order_release);
+bool TrainingWork::tells_losses(OpId op, const Payload& payload) const {
+  return payload.verb == Verb::kForward && payload.layer + 1 == workload_.layers.size() &&
+         payload.tensor_rank == 0 && !is_repeated_[index_of(op)];
+}
+
+void TrainingWork::finished(OpId op) {
+  const Payload* const payload = plan_.payload(op);
+  if (payload != nullptr && tells_losses(op, *payload)) {
+    samples_done_[static_cast<std::size_t>(step_of_op_[index_of(op)])].fetch_add(
+        payload->samples.size(), std::memory_order_release);
   }
 }
 
@@ -256,48 +339,22 @@ std::int64_t TrainingWork::newest_step() const {
 }
 
 double TrainingWork::loss_of_step(std::int64_t step) const {
-  const auto batch = static_cast<std::ptrdiff_t>(workload_.global_batch);
-  const auto first = loss_of_sample_.begin() + static_cast<std::ptrdiff_t>(step) * batch;
-  return std::accumulate(first, first + batch, 0.0) / static_cast<double>(batch);
+  const auto batch = static_cast<std::size_t>(workload_.global_batch);
+  const std::span<const double> losses =
+      loss_of_sample_.subspan(static_cast<std::size_t>(step) * batch, batch);
+  return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(batch);
 }
 
-void TrainingWork::loss_of_sample(const Pass& pass, std::int64_t sample) {
-  const std::size_t in = pass.payload.layer;
-  const std::span<const float> output(
-      memory_.row(pass.device, Store::kActivations, in, pass.step, sample),
-      static_cast<std::size_t>(memory_.width(in)));
-  double& loss =
-      loss_of_sample_[static_cast<std::size_t>(pass.step * workload_.global_batch + sample)];
-  if (data_.is_integer()) {
-    loss = distance(output, data_.target(pass.step, sample));
-  } else if (pass.layer.kind == WorkKind::kSoftmaxCrossEntropy) {
-    loss = softmax_cross_entropy(output, data_.label(pass.step, sample));
-  } else {
-    loss = mean_squares(output, data_.target(pass.step, sample));
-  }
-}
-
-void TrainingWork::loss_gradient_of_sample(const Pass& pass, std::int64_t sample) {
-  const std::size_t in = pass.payload.layer;
-  const auto width = static_cast<std::size_t>(memory_.width(in));
-  const std::span<const float> output(
-      memory_.row(pass.device, Store::kActivations, in, pass.step, sample), width);
-  const std::span<float> gradient(
-      memory_.row(pass.device, Store::kActivationGradients, in, pass.step, sample), width);
-  const float scale = 1.0F / static_cast<float>(workload_.samples_per_update);
-  if (data_.is_integer()) {
-    distance_gradient(output, data_.target(pass.step, sample), gradient);
-  } else if (pass.layer.kind == WorkKind::kSoftmaxCrossEntropy) {
-    softmax_cross_entropy_gradient(output, data_.label(pass.step, sample), scale, gradient);
-  } else {
-    mean_squares_gradient(output, data_.target(pass.step, sample), scale, gradient);
-  }
+std::vector<double> TrainingWork::loss_of_samples() const {
+  return {loss_of_sample_.begin(), loss_of_sample_.end()};
 }
 
 // ---- elements of the model
 
 // A version of the weights that is not the one before it begins as its copy.
-void TrainingWork::begin_version(DeviceId device, const Payload& payload) {
+void TrainingWork::begin_version(DeviceId device,
+                                 const Payload& payload,
+                                 TensorKernels& kernels) const {
   if (payload.versions == 1) {
     return;
   }
@@ -306,14 +363,14 @@ void TrainingWork::begin_version(DeviceId device, const Payload& payload) {
   const auto from = memory_.ranges({device, payload.target}, before);
   const auto into = memory_.ranges({device, payload.target}, payload);
   for (std::size_t i = 0; i < from.size(); ++i) {
-    std::copy(from[i].begin(), from[i].end(), into[i].begin());
+    kernels.copy(from[i], into[i], false);
   }
 }
 
 void TrainingWork::run_update(OpId op, const Payload& payload) {
   const DeviceId device = plan_.device(op);
-  const UpdateRule rule{optimizer_, static_cast<float>(workload_.learning_rate),
-                        update_number_[index_of(op)], data_.is_integer()};
+  const UpdateNumbers rule = numbers_of({optimizer_, static_cast<float>(workload_.learning_rate),
+                                         update_number_[index_of(op)], data_.is_integer()});
   const auto gradients = memory_.ranges({device, payload.source}, payload);
   const auto weights = memory_.ranges({device, payload.target}, payload);
   const DeviceMemory::Key key = DeviceMemory::key_of(device, payload.target, payload);
@@ -324,31 +381,36 @@ void TrainingWork::run_update(OpId op, const Payload& payload) {
     }
     return {memory_.array(DeviceMemory::moment_key(key, number)) + (of.data() - base), of.size()};
   };
-  const std::lock_guard lock(servers_[index_of(device)]);
-  begin_version(device, payload);
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    update(rule, weights[i], gradients[i], moment(1, weights[i]), moment(2, weights[i]));
-    if (is_sum(payload.source)) {
-      std::fill(gradients[i].begin(), gradients[i].end(), 0.0F);
+  TensorKernels& kernels = machine_.kernels(op);
+  kernels.exclusively(device, [&] {
+    begin_version(device, payload, kernels);
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      kernels.update(rule, {weights[i], gradients[i], moment(1, weights[i]), moment(2, weights[i]),
+                            is_sum(payload.source)});
     }
-  }
+  });
 }
 
 void TrainingWork::run_copy(OpId op, const Payload& payload) {
   const std::int64_t step = step_of_op_[index_of(op)];
   const DeviceId device = plan_.device(op);
   const auto from = payload.source == Store::kSamples
-                        ? std::vector{data_.inputs(step, payload.samples)}
+                        ? std::vector{samples_on(device, step, payload.samples)}
                         : memory_.ranges({device, payload.source, step}, payload);
   const auto into = memory_.ranges({target_device(plan_, op), payload.target, step}, payload);
-  const auto lock = payload.source == Store::kServerParameters
-                        ? std::unique_lock(servers_[index_of(device)])
-                        : std::unique_lock<std::mutex>();
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    std::copy(from[i].begin(), from[i].end(), into[i].begin());
-    if (payload.target == Store::kHostActivations) {  // who reads them before they are back, shows
-      std::fill(from[i].begin(), from[i].end(), std::numeric_limits<float>::quiet_NaN());
+  TensorKernels& kernels = machine_.kernels(op);
+  const auto copy = [&] {
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      kernels.copy(from[i], into[i], false);
+      if (payload.target == Store::kHostActivations) {  // who reads them too soon, shows
+        kernels.fill(from[i], std::numeric_limits<float>::quiet_NaN());
+      }
     }
+  };
+  if (payload.source == Store::kServerParameters) {
+    kernels.exclusively(device, copy);
+  } else {
+    copy();
   }
 }
 
@@ -368,14 +430,12 @@ void TrainingWork::add(OpId op, const Payload& payload) {
   const DeviceId to = target_device(plan_, op);
   const auto from = memory_.ranges({plan_.device(op), payload.source}, payload);
   const auto into = memory_.ranges({to, payload.target}, payload);
-  const std::lock_guard lock(servers_[index_of(to)]);
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    std::transform(from[i].begin(), from[i].end(), into[i].begin(), into[i].begin(),
-                   [](float a, float b) { return a + b; });
-    if (is_sum(payload.source)) {
-      std::fill(from[i].begin(), from[i].end(), 0.0F);
+  TensorKernels& kernels = machine_.kernels(op);
+  kernels.exclusively(to, [&] {
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      kernels.add(from[i], into[i], is_sum(payload.source));
     }
-  }
+  });
 }
 
 }  // namespace twinrun::exec

@@ -1,11 +1,10 @@
-#include "exec/cpu/device_memory.h"
+#include "exec/training/device_memory.h"
 
 #include <algorithm>
-#include <new>
 
 #include "core/base/check.h"
 #include "core/collective/schedule.h"
-#include "exec/cpu/update_rules.h"
+#include "exec/training/update_rules.h"
 
 namespace twinrun::exec {
 namespace {
@@ -20,8 +19,9 @@ std::vector<DeviceId> senders_to(const Plan& plan, OpId op) {
 
 }  // namespace
 
-DeviceMemory::DeviceMemory(const Plan& plan, const LocalDevices& here)
-    : rows_(plan.workload().global_batch),
+DeviceMemory::DeviceMemory(const Plan& plan, TensorMachine& machine, const LocalDevices& here)
+    : machine_(machine),
+      rows_(plan.workload().global_batch),
       steps_in_flight_(plan.workload().steps_in_flight),
       batches_(plan.workload().batches_on_device),
       elements_(element_count(plan.workload())) {
@@ -113,17 +113,13 @@ void DeviceMemory::add(const Key& key, std::int64_t elements) {
     return;
   }
   const auto count = static_cast<std::size_t>(std::max<std::int64_t>(elements, 1));
-  auto* const array = static_cast<float*>(std::calloc(count, sizeof(float)));
-  if (array == nullptr) {
-    throw std::bad_alloc();
-  }
-  arrays_.emplace(key, array);
+  arrays_.emplace(key, machine_.allocate(key.device, count));
 }
 
 float* DeviceMemory::array(const Key& key) const {
   const auto found = arrays_.find(key);
   TWINRUN_CHECK(found != arrays_.end());
-  return found->second.get();
+  return found->second.data();
 }
 
 float* DeviceMemory::row(DeviceId device,
