@@ -45,10 +45,11 @@ constexpr std::array kVerbs = {
          "twinrun plan validate plan.json --topology dgx-a100\n"
          "twinrun plan show plan.json",
          add_plan},
-    Verb{"collective", "nccl-tests, simulated: time and bandwidth by size",
+    Verb{"collective", "nccl-tests, simulated or measured: time and bandwidth by size",
          "twinrun collective all_reduce --topology dgx-a100 -b 8 -e 8G\n"
          "twinrun collective all_reduce --topology p3.2xlarge:nodes=8 -b 100MB --algorithm ps\n"
-         "twinrun collective send_recv --topology dgx1-v100 --ranks cpu0,gpu0 -b 1G",
+         "twinrun collective send_recv --topology dgx1-v100 --ranks cpu0,gpu0 -b 1G\n"
+         "twinrun collective all_reduce --backend mpi --ranks 4 -b 8 -e 64M",
          add_collective},
     Verb{"flows", "transfers that share a network: when each ends",
          "twinrun flows transfers.csv --topology dgx-h100:nodes=16 --each\n"

@@ -92,6 +92,7 @@ void put_outcome(const Plan& plan, const Machine& machine, Outcome& outcome, Par
 void put_description(const Machine& machine, const ExecuteOptions& options, Part& part) {
   Execution described;
   machine.work.describe(options, described);
+  part.wrong_elements = described.wrong_elements;
   part.library = described.library;
   part.warnings = described.warnings;
 }
@@ -131,6 +132,7 @@ Part run_part(const Plan& plan, Post& post, const PartOptions& options) {
     put_description(*machine, options.execute, part);
     try {
       run_with(plan, *machine, group, post, options, part);
+      put_description(*machine, options.execute, part);
     } catch (const std::exception& error) {
       part.failure = Failure{FailureKind::kTimeout, no_id<OpId>(), error.what()};
     }

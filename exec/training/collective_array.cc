@@ -48,6 +48,11 @@ struct DividedArray {
     }
   }
 
+  // One range that the ranks divide evenly is such an array already.
+  [[nodiscard]] bool is_there_already(const MovedData& data) const {
+    return data.is_exclusive && ranges.size() == 1 && size() == ranges.front().size();
+  }
+
   Ranges ranges;
   std::uint32_t ranks;
   std::size_t per_rank = 0;
@@ -60,6 +65,9 @@ void with_divided_array(const Plan& plan,
   const std::uint32_t ranks = ranks_of(plan, op);
   const std::uint32_t rank = rank_in_group(plan, op);
   const DividedArray divided(data.ranges, ranks);
+  if (divided.is_there_already(data)) {
+    return exchange(data.ranges.front(), data.ranges.front());
+  }
   const bool gathers = plan.shape(op).kind == CollectiveKind::kAllGather;
   std::vector<float> array(divided.size());
   const auto put = [&](std::span<float> share, std::size_t at) {
@@ -89,6 +97,14 @@ void with_exchanged_shares(const Plan& plan,
                            const ExchangeArray& exchange) {
   const std::uint32_t ranks = ranks_of(plan, op);
   const DividedArray divided(data.ranges, ranks);
+  if (divided.is_there_already(data)) {
+    const std::uint32_t rank = rank_in_group(plan, op);
+    divided.for_each_share(rank, [&](std::span<float> share, std::size_t) {
+      std::copy(share.begin(), share.end(), data.from_each[rank].front().begin());
+    });
+    return exchange(data.ranges.front(),
+                    {data.from_each.front().front().data(), data.ranges.front().size()});
+  }
   std::vector<float> sent(divided.size());
   for (std::uint32_t other = 0; other < ranks; ++other) {
     divided.for_each_share(other, [&](std::span<float> share, std::size_t at) {
