@@ -19,6 +19,7 @@
 #include "cli/progress.h"
 #include "cli/run_folder.h"
 #include "cli/run_input.h"
+#include "cli/run_log.h"
 #include "cli/run_result.h"
 #include "cli/topology_input.h"
 #include "cli/verb.h"
@@ -200,6 +201,8 @@ TraceIndex indexed(const Plan& plan, const Trace& trace, bool has_independent_wo
 }
 
 Output run_simulate(Context& context, const SimulateOptions& options) {
+  check_run_folder(options.files);
+  RunLog log(options.files);
   const RunInput input = read_run_input(context, options.run);
   sim::SimulationOptions simulation = simulation_options(options, input.topology);
   Progress progress(context, "simulating " + options.run.input);
@@ -237,6 +240,7 @@ Output run_simulate(Context& context, const SimulateOptions& options) {
     output.json["memory_advice"] = advice.substr(0, advice.find('\n'));
     output.exit_code = options.allow_oom ? kSuccess : kCannotRun;
   }
+  log.say(output.text);
   for (const std::string& line : write_run_files(options.files, input, run.trace, output.json)) {
     context.say(line);
   }
