@@ -231,8 +231,8 @@ Comparison compare(const ComparedRun& a_run,
   Comparison out;
   out.a = summary_of(a);
   out.b = summary_of(b);
-  out.a_figures = a.figures;
-  out.b_figures = b.figures;
+  out.a_breakdown = breakdown(a.index, a.folded.steps(), a_run.view.warmup_steps);
+  out.b_breakdown = breakdown(b.index, b.folded.steps(), b_run.view.warmup_steps);
   out.metrics = metrics_of(a, b);
   out.step_difference_s = shares.difference_s;
   out.b_is_slower = shares.b_is_slower;

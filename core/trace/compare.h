@@ -100,8 +100,8 @@ struct Comparison {
   RunSummary a;
   RunSummary b;
   std::vector<MetricDifference> metrics;
-  RunFigures a_figures;  // whose breakdowns add up to the steps
-  RunFigures b_figures;
+  Breakdown a_breakdown;  // adds up to the step
+  Breakdown b_breakdown;
 
   double step_difference_s = 0;   // that the shares of ops and waits add up to
   bool b_is_slower = true;        // along whose critical path they were found

@@ -41,13 +41,17 @@ RunFigures run_figures(const TraceIndex& index,
   out.step_deviation_s = steps.deviation_s();
   if (index.has_independent_workers) {
     out.step_s = worker_pace(index.plan, index.trace, warmup_steps).step_s();
-    out.breakdown = breakdown(index, warmup_steps);
-  } else {
-    out.breakdown = breakdown(index, {steps.begin(), steps.end()},
-                              static_cast<std::int64_t>(steps.spans.size()));
   }
   set_overlap(index, steps, out);
   return out;
+}
+
+Breakdown breakdown(const TraceIndex& index, const CountedSteps& steps, std::int64_t warmup_steps) {
+  if (index.has_independent_workers) {
+    return breakdown(index, warmup_steps);
+  }
+  return breakdown(index, {steps.begin(), steps.end()},
+                   static_cast<std::int64_t>(steps.spans.size()));
 }
 
 }  // namespace twinrun

@@ -18,11 +18,14 @@ struct RunFigures {
   double communication_s = 0;          // in which the mean device communicated
   double exposed_communication_s = 0;  // without computing meanwhile, on the device with the most
   std::optional<double> overlap_pct;   // of communication; nothing without any
-  Breakdown breakdown;
 };
 
+// All zero when no step counts.
 RunFigures run_figures(const TraceIndex& index,
                        const CountedSteps& steps,
                        std::int64_t warmup_steps);
+
+// The breakdown of the same steps.
+Breakdown breakdown(const TraceIndex& index, const CountedSteps& steps, std::int64_t warmup_steps);
 
 }  // namespace twinrun

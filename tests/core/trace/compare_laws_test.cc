@@ -91,7 +91,7 @@ TEST_P(EveryStrategy, AgainstItselfIsZeroWhateverTheNoise) {
 TEST_P(EveryStrategy, FiguresAreThoseOfTheBreakdown) {
   const Simulated a = simulated(GetParam(), 5, 2);
   const Comparison both = compare(a.compared(), a.compared());
-  EXPECT_NEAR(to_seconds(both.a_figures.breakdown.step), both.a.step_s, 1e-11);
+  EXPECT_NEAR(to_seconds(both.a_breakdown.step), both.a.step_s, 1e-11);
 }
 
 INSTANTIATE_TEST_SUITE_P(Each,
