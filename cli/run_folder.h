@@ -15,7 +15,7 @@ namespace twinrun::cli {
 
 // What of a run is written, and where.
 struct RunFiles {
-  std::string out;          // run folder: job.json, plan.json, topology.json, result.json, traces
+  std::string out;          // run folder: job, plan, topology, trace, result (.json), traces
   std::string trace;        // traces alone
   std::string trace_ranks;  // devices, or all
   std::string trace_steps;  // "2", "0,3", "2-5", or all

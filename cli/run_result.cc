@@ -213,6 +213,7 @@ Json result_json(const RunFacts& facts) {
   json["topology"] = facts.topology.name();
   json["devices"] = training.size();
   json["steps"] = steps.size();
+  json["warmup_steps"] = facts.warmup_steps;
   json["makespan_s"] = to_seconds(facts.trace.makespan);
   add_step(json, facts, steps);
   for (const char* const key : kKeysOfJobs) {
