@@ -36,7 +36,7 @@ export class ControlPanel {
   readonly element: HTMLElement;
   private readonly settings: Record<string, string>;
   private readonly status = h("p", { class: "status", role: "status" });
-  private readonly command = h("code");
+  private readonly job = h("a", { download: "job.json" }, "job.json");
   private running: AbortController | null = null;
   private timer = 0;
 
@@ -54,7 +54,7 @@ export class ControlPanel {
     for (const name of controls.strategy.values)
       strategy.appendChild(h("option", { value: name, selected: name === controls.strategy.now }, name.replace(/_/g, " ")));
     strategy.addEventListener("change", () => this.set("strategy", strategy.value));
-    this.command.textContent = controls.command;
+    this.linkJob();
     const rate = controls.bandwidth.gigabytes_per_s;
     this.element = h(
       "form",
@@ -76,15 +76,24 @@ export class ControlPanel {
         ),
         h("label", { class: "slider" }, h("span", {}, "Strategy"), strategy),
       ),
-      h("p", { class: "hint" }, controls.bandwidth.what),
-      h("p", { class: "command" }, "The same on the command line: ", this.command),
+      h(
+        "p",
+        { class: "hint" },
+        `${controls.bandwidth.what} The same on the command line: twinrun simulate `,
+        this.job,
+      ),
       this.status,
     );
     this.element.addEventListener("submit", (event) => event.preventDefault());
   }
 
+  private linkJob(): void {
+    this.job.href = `job?${new URLSearchParams(this.settings)}`;
+  }
+
   private set(name: string, value: string): void {
     this.settings[name] = value;
+    this.linkJob();
     window.clearTimeout(this.timer);
     this.timer = window.setTimeout(() => void this.simulate(), PAUSE_MS);
   }
@@ -102,7 +111,6 @@ export class ControlPanel {
         this.say(body.error ?? `the server answered ${answer.status}`, false);
         return;
       }
-      if (body.controls) this.command.textContent = body.controls.command;
       this.onData(body);
       this.say("", false);
     } catch (error) {

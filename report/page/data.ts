@@ -264,5 +264,4 @@ export interface Controls {
   devices: { values: number[]; now: number };
   bandwidth: { values: number[]; now: number; gigabytes_per_s: number; what: string };
   strategy: { values: string[]; now: string };
-  command: string;
 }

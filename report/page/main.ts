@@ -50,7 +50,8 @@ function fillHeader(data: PageData): void {
     if (element) element.textContent = text;
   };
   set("#title", data.title);
-  set("#headline", data.headline);
+  // A number and its unit stay on one line.
+  set("#headline", data.headline.replace(/(\d) (%|[a-zµ]*s|[KMGT]?i?B|samples\/s)(?=[\s.,:;)]|$)/g, "$1\u00a0$2"));
   set("#subtitle", data.runs.map(subtitle).join("  |  "));
 }
 
@@ -111,13 +112,26 @@ function listenToPrinting(): void {
   window.matchMedia("print").addEventListener("change", (event) => (event.matches ? begin() : end()));
 }
 
+// A setting of the sliders: its run, with the curves of the job as it was given.
+function whatIf(given: PageData, changed: PageData): PageData {
+  const note = "Curves and answers are those of the job as it was given, not of the sliders.";
+  return {
+    ...changed,
+    title: given.title,
+    made_by: given.made_by,
+    curves: given.curves,
+    answers: given.answers,
+    notes: given.curves ? [note, ...given.notes] : given.notes,
+  };
+}
+
 function start(): void {
   const block = document.getElementById("data");
   const data = JSON.parse(block?.textContent ?? "{}") as PageData;
   listenToTheme();
   listenToPrinting();
   if (data.controls) {
-    const panel = new ControlPanel(data.controls, render);
+    const panel = new ControlPanel(data.controls, (changed) => render(whatIf(data, changed)));
     document.getElementById("controls")?.appendChild(panel.element);
   }
   render(data);

@@ -16,12 +16,10 @@ function usedParts(curve: MemoryCurve): string[] {
   return MEMORY_PARTS.filter((part) => curve.parts[part]);
 }
 
+// Powers of two, so that 256 MiB and 8 GiB stand at the lines.
 function ticksOfBytes(most: number): number[] {
-  const unit = 2 ** (10 * Math.floor(Math.log2(Math.max(1, most)) / 10));
-  return scaleLinear()
-    .domain([0, most / unit])
-    .ticks(5)
-    .map((tick) => tick * unit);
+  const step = 2 ** Math.ceil(Math.log2(Math.max(1, most) / 6));
+  return Array.from({ length: Math.floor(most / step) + 1 }, (_, index) => index * step);
 }
 
 function draw(curve: MemoryCurve, makespan: number, width: number): Element {

@@ -4,7 +4,7 @@ import { button, checkbox, choice, clear, h, table } from "./dom";
 import { asTable, caption, legend, note, onRedraw, printWidth, section, Section } from "./figure";
 import { color } from "./colors";
 import { bytes, flops, nanoseconds, signedPercent } from "./format";
-import { drawMinimap, drawTimeline, readTheme, Scene, Theme } from "./timeline_draw";
+import { drawMinimap, drawTimeline, PathStyle, readTheme, Scene, Theme } from "./timeline_draw";
 import { counterpart, Found, longest, opAt, opId, Timeline, unpack } from "./timeline_model";
 import { AXIS_HEIGHT, heightOf, layOut, Line, View } from "./timeline_view";
 import { hideTip, showTip, Tip } from "./tooltip";
@@ -34,7 +34,7 @@ class TimelineWidget {
   private offsets: number[];
   private step = "all";
   private folded: boolean;
-  private showsPath = true;
+  private path: PathStyle = "shown";
   private query = "";
   private matching: Set<number>[] = [];
   private selected: Found | null = null;
@@ -85,10 +85,19 @@ class TimelineWidget {
         button("+", "Zoom in", () => this.zoom(1 / 1.6)),
         button("Fit", "Show everything", () => this.reset()),
       ),
-      checkbox("Critical path", this.showsPath, (checked) => {
-        this.showsPath = checked;
-        this.draw();
-      }),
+      choice(
+        "Critical path",
+        [
+          { value: "shown", text: "underlined" },
+          { value: "alone", text: "the rest paler" },
+          { value: "hidden", text: "not shown" },
+        ],
+        this.path,
+        (value) => {
+          this.path = value as PathStyle;
+          this.draw();
+        },
+      ),
     );
     if (this.timelines[0].data.devices.length > 1)
       bar.appendChild(
@@ -141,6 +150,9 @@ class TimelineWidget {
   private get width(): number {
     return printWidth() || this.scroller.clientWidth;
   }
+  private get ratio(): number {
+    return printWidth() ? 3 : window.devicePixelRatio || 1;
+  }
   private get gutter(): number {
     return this.width < 560 ? 92 : 158;
   }
@@ -155,7 +167,8 @@ class TimelineWidget {
       width: this.width,
       height: this.scroller.clientHeight,
       scrollTop: this.scroller.scrollTop,
-      showsPath: this.showsPath,
+      path: this.path,
+      unit: 1 / this.ratio,
       matches: (timeline, label) => this.matching[this.timelines.indexOf(timeline)]?.has(label) ?? false,
       searching: this.query !== "",
       selected: this.hovered ?? this.selected,
@@ -189,7 +202,7 @@ class TimelineWidget {
     height: number,
     paint: (context: CanvasRenderingContext2D) => void,
   ): void {
-    const ratio = printWidth() ? 3 : window.devicePixelRatio || 1;
+    const { ratio } = this;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
     canvas.style.width = `${width}px`;
@@ -531,8 +544,8 @@ export function timelineSection(runs: Run[]): Section | null {
     "Timeline",
     caption(
       shown.length > 1
-        ? `Every stream of every device, ${sides[0]} above ${sides[1]}. The critical path is underlined, the rest is paler.`
-        : "Every stream of every device. The critical path, which decides when the run ends, is underlined; the rest is paler.",
+        ? `Every stream of every device, ${sides[0]} above ${sides[1]}. The critical path is underlined.`
+        : "Every stream of every device. The critical path, the chain of ops that decides when the run ends, is underlined.",
     ),
     ...shown.map((run) => note(run.timeline?.left_out ?? "")),
     legend([...entries, { name: "critical path", color: color("path"), shape: "line" }]),

@@ -1,8 +1,8 @@
-// The timeline on a canvas. Ops narrower than a pixel are summed up: how dark the pixel is says how busy the
+// The timeline on a canvas. Ops narrower than a pixel are summed up: how strong its colour is says how busy the
 // stream was, so the cost of drawing goes with pixels and not with ops.
 import { computedColor } from "./colors";
 import { timeTick } from "./format";
-import { Chunk, firstEndingAfter, firstStartingFrom, Found, opName, Timeline } from "./timeline_model";
+import { Chunk, firstEndingAfter, Found, opName, TimeColumn, Timeline } from "./timeline_model";
 import { AXIS_HEIGHT, Line, ROW_HEIGHT, View } from "./timeline_view";
 
 export interface Theme {
@@ -31,6 +31,8 @@ export function readTheme(categories: string[]): Theme {
   };
 }
 
+export type PathStyle = "shown" | "alone" | "hidden";
+
 export interface Scene {
   timelines: Timeline[];
   offsets: number[]; // of each run, so that steps begin together
@@ -40,7 +42,8 @@ export interface Scene {
   width: number;
   height: number;
   scrollTop: number;
-  showsPath: boolean;
+  path: PathStyle;
+  unit: number; // a pixel of the screen, in CSS pixels
   matches: (timeline: Timeline, label: number) => boolean;
   searching: boolean;
   selected: Found | null;
@@ -49,10 +52,10 @@ export interface Scene {
 
 const SAMPLES = 8;
 
-// Of the ops [first, last) in a pixel, the category of those that take most of it.
-function dominant(timeline: Timeline, chunk: Chunk, first: number, last: number): number {
+// Of the ops [first, last) in a column, one of those that take most of it.
+function dominant(chunk: Chunk, first: number, last: number): number {
   const step = Math.max(1, Math.floor((last - first) / SAMPLES));
-  let best = -1;
+  let best = first;
   let most = -1;
   for (let i = first; i < last; i += step) {
     const length = chunk.times.end[i] - chunk.times.start[i];
@@ -61,9 +64,17 @@ function dominant(timeline: Timeline, chunk: Chunk, first: number, last: number)
       best = i;
     }
   }
-  return timeline.data.labels[chunk.labels.label[best]][1];
+  return best;
 }
 
+// How long the stream was busy before an instant; `next` is the first op that ends after it.
+function busyBefore(times: TimeColumn, next: number, at: number): number {
+  const inside = next < times.start.length ? Math.max(0, at - times.start[next]) : 0;
+  return times.busy[next] + inside;
+}
+
+// Paints a row column by column, a column being a pixel of the screen. Columns that one op fills are painted
+// together; of others the share that is busy says how strong the colour is.
 class RowPainter {
   constructor(
     private readonly context: CanvasRenderingContext2D,
@@ -75,55 +86,63 @@ class RowPainter {
     const row = line.row;
     if (!row) return;
     const { view, offsets } = this.scene;
-    const offset = offsets[line.side];
     for (const chunk of row.chunks) {
-      const start = chunk.start - offset;
-      if (start > view.end || start + chunk.times.end[chunk.times.end.length - 1] < view.begin) continue;
+      const start = chunk.start - offsets[line.side];
+      if (start > view.end || chunk.end - offsets[line.side] < view.begin) continue;
       this.paintChunk(line, chunk, start, y);
     }
   }
 
   private paintChunk(line: Line, chunk: Chunk, chunkStart: number, y: number): void {
-    const { view, gutter, width } = this.scene;
-    const perNs = (width - gutter) / view.length;
-    const nsPerPixel = 1 / perNs;
+    const { view, gutter, width, unit } = this.scene;
+    const nsPerColumn = (view.length / (width - gutter)) * unit;
+    const origin = view.begin - chunkStart; // of column 0, in the chunk's time
+    const columns = Math.floor((width - gutter) / unit);
     const { start, end } = chunk.times;
-    const until = view.end - chunkStart;
-    let op = firstEndingAfter(chunk.times, view.begin - chunkStart);
-    while (op < start.length && start[op] <= until) {
-      const x = gutter + (chunkStart + start[op] - view.begin) * perNs;
-      const w = (end[op] - start[op]) * perNs;
-      if (w >= 1) {
-        this.paintOp(line, chunk, op, y, x, w);
-        op += 1;
-        continue;
+    let op = firstEndingAfter(chunk.times, Math.max(origin, 0));
+    let column = op < start.length ? Math.max(0, Math.floor((start[op] - origin) / nsPerColumn)) : columns;
+    while (op < start.length && column < columns) {
+      const begin = origin + column * nsPerColumn;
+      const filled = Math.min(columns, Math.floor((end[op] - origin) / nsPerColumn));
+      if (start[op] <= begin && filled > column) {
+        this.paintOp(line, chunk, op, y, column, filled);
+        column = filled;
+      } else {
+        const until = begin + nsPerColumn;
+        const next = firstEndingAfter(chunk.times, until);
+        const busy = busyBefore(chunk.times, next, until) - busyBefore(chunk.times, op, begin);
+        const last = next < start.length && start[next] < until ? next + 1 : next;
+        if (last > op) this.paintColumn(line, chunk, op, last, y, column, busy / nsPerColumn);
+        column += 1;
       }
-      const pixel = Math.floor(x);
-      const pixelEnd = view.begin - chunkStart + (pixel + 1 - gutter) * nsPerPixel;
-      const next = Math.max(op + 1, firstStartingFrom(chunk.times, pixelEnd, op));
-      this.paintPixel(line, chunk, op, next, y, pixel, nsPerPixel);
-      op = next;
+      const now = origin + column * nsPerColumn;
+      while (op < start.length && end[op] <= now) {
+        op = end[op + 1] !== undefined && end[op + 1] > now ? op + 1 : firstEndingAfter(chunk.times, now);
+      }
+      // Over a gap at once.
+      if (op < start.length && start[op] > now)
+        column = Math.max(column, Math.floor((start[op] - origin) / nsPerColumn));
     }
   }
 
   private faded(timeline: Timeline, chunk: Chunk, op: number): boolean {
     if (this.scene.searching) return !this.scene.matches(timeline, chunk.labels.label[op]);
-    return this.scene.showsPath && !(chunk.onPath && chunk.onPath[op]);
+    return this.scene.path === "alone" && !(chunk.onPath && chunk.onPath[op]);
   }
 
-  private paintOp(line: Line, chunk: Chunk, op: number, y: number, x: number, w: number): void {
+  private paintOp(line: Line, chunk: Chunk, op: number, y: number, from: number, to: number): void {
     const { context, theme, scene } = this;
     const timeline = scene.timelines[line.side];
-    const left = Math.max(scene.gutter, x);
-    const right = Math.min(scene.width, x + w);
+    const left = scene.gutter + from * scene.unit;
+    const right = scene.gutter + to * scene.unit;
     const isFaded = this.faded(timeline, chunk, op);
-    context.globalAlpha = isFaded ? 0.28 : 1;
+    context.globalAlpha = isFaded ? 0.25 : 1;
     context.fillStyle = theme.category[timeline.data.labels[chunk.labels.label[op]][1]];
     // A hair between neighbours, once there is room for it.
-    context.fillRect(left, y + 2, Math.max(1, right - left - (w > 4 ? 1 : 0)), ROW_HEIGHT - 4);
+    context.fillRect(left, y + 2, right - left - (right - left > 5 ? 1 : 0), ROW_HEIGHT - 4);
     if (right - left > 46 && !isFaded) this.write(timeline, line, chunk, op, y, left, right);
     context.globalAlpha = 1;
-    this.paintPath(chunk, op, op + 1, y, left, Math.max(1, right - left));
+    if (chunk.onPath?.[op]) this.underline(y, left, right - left);
   }
 
   private write(t: Timeline, line: Line, chunk: Chunk, op: number, y: number, left: number, right: number): void {
@@ -134,30 +153,30 @@ class RowPainter {
     const text = name.length <= room ? name : "…" + name.slice(name.length - room + 1);
     if (text.length < 4) return;
     context.fillStyle = theme.onBar;
-    context.fillText(text, left + 4, y + ROW_HEIGHT / 2 + 4);
+    context.fillText(text, left + 4, y + ROW_HEIGHT / 2 + 3);
   }
 
-  private paintPixel(line: Line, chunk: Chunk, first: number, last: number, y: number, x: number, pixelNs: number): void {
+  private paintColumn(line: Line, chunk: Chunk, first: number, last: number, y: number, column: number, busy: number): void {
     const { context, theme, scene } = this;
-    if (x < scene.gutter) return;
     const timeline = scene.timelines[line.side];
-    const busy = chunk.times.busy[last] - chunk.times.busy[first];
-    const isFaded = this.faded(timeline, chunk, first);
-    context.globalAlpha = Math.min(1, 0.2 + (0.8 * busy) / pixelNs) * (isFaded ? 0.28 : 1);
-    context.fillStyle = theme.category[dominant(timeline, chunk, first, last)];
-    context.fillRect(x, y + 2, 1, ROW_HEIGHT - 4);
+    const op = dominant(chunk, first, last);
+    const x = scene.gutter + column * scene.unit;
+    context.globalAlpha = Math.min(1, 0.15 + 0.85 * busy) * (this.faded(timeline, chunk, op) ? 0.25 : 1);
+    context.fillStyle = theme.category[timeline.data.labels[chunk.labels.label[op]][1]];
+    context.fillRect(x, y + 2, scene.unit, ROW_HEIGHT - 4);
     context.globalAlpha = 1;
-    this.paintPath(chunk, first, Math.min(last, first + SAMPLES), y, x, 1);
-  }
-
-  private paintPath(chunk: Chunk, first: number, last: number, y: number, x: number, w: number): void {
-    if (!this.scene.showsPath || !chunk.onPath) return;
-    for (let i = first; i < last; i++)
+    if (!chunk.onPath) return;
+    for (let i = first; i < Math.min(last, first + SAMPLES); i++)
       if (chunk.onPath[i]) {
-        this.context.fillStyle = this.theme.path;
-        this.context.fillRect(x, y + ROW_HEIGHT - 4, w, 3);
+        this.underline(y, x, scene.unit);
         return;
       }
+  }
+
+  private underline(y: number, x: number, w: number): void {
+    if (this.scene.path === "hidden") return;
+    this.context.fillStyle = this.theme.path;
+    this.context.fillRect(x, y + ROW_HEIGHT - 3, w, 2.5);
   }
 }
 

@@ -159,17 +159,6 @@ export function firstEndingAfter(times: TimeColumn, at: number): number {
   return low;
 }
 
-export function firstStartingFrom(times: TimeColumn, at: number, from: number): number {
-  let low = from;
-  let high = times.start.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (times.start[middle] < at) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 export interface Found {
   row: Row;
   chunk: Chunk;
