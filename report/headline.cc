@@ -91,7 +91,8 @@ std::string bounds_sentence(const Json& result) {
 std::string memory_sentence(const Json& result) {
   double fullest = 0;
   const Json* worst = nullptr;
-  for (const Json& device : result.value("memory", Json::array())) {
+  const Json devices = result.value("memory", Json::array());
+  for (const Json& device : devices) {
     if (device.value("fits", Json(nullptr)) == Json(false) &&
         number(device, "peak_bytes") > fullest) {
       fullest = number(device, "peak_bytes");
