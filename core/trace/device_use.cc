@@ -11,9 +11,13 @@ struct OfDevice {
   std::vector<Interval> host;
 };
 
-OfDevice intervals_of(const TraceIndex& index, DeviceId device) {
+// Of all ops, or of those of some steps.
+OfDevice intervals_of(const TraceIndex& index, DeviceId device, const CountedSteps* steps) {
   OfDevice out;
   for (const OpId op : index.ops_by_start[device]) {
+    if (steps != nullptr && steps->position_of(index.plan.id(op)) >= steps->spans.size()) {
+      continue;
+    }
     const OpTimes& times = index.trace.ops[index_of(op)];
     const Interval interval{times.start, times.end};
     const OpKind kind = index.plan.kind(op);
@@ -39,6 +43,17 @@ DeviceUse use_of(OfDevice raw, Time makespan) {
   return use;
 }
 
+std::vector<DeviceUse> use_of_devices(const TraceIndex& index,
+                                      const CountedSteps* steps,
+                                      Time whole) {
+  std::vector<DeviceUse> out;
+  out.reserve(index.plan.device_count());
+  for (std::size_t d = 0; d < index.plan.device_count(); ++d) {
+    out.push_back(use_of(intervals_of(index, id_at<DeviceId>(d), steps), whole));
+  }
+  return out;
+}
+
 }  // namespace
 
 bool is_communication(OpKind kind) {
@@ -47,12 +62,11 @@ bool is_communication(OpKind kind) {
 }
 
 std::vector<DeviceUse> device_use(const TraceIndex& index) {
-  std::vector<DeviceUse> out;
-  out.reserve(index.plan.device_count());
-  for (std::size_t d = 0; d < index.plan.device_count(); ++d) {
-    out.push_back(use_of(intervals_of(index, id_at<DeviceId>(d)), index.trace.makespan));
-  }
-  return out;
+  return use_of_devices(index, nullptr, index.trace.makespan);
+}
+
+std::vector<DeviceUse> device_use(const TraceIndex& index, const CountedSteps& steps) {
+  return use_of_devices(index, &steps, steps.end() - steps.begin());
 }
 
 std::vector<DeviceUse> device_use(const Plan& plan, const Trace& trace) {
