@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +10,8 @@
 #include "cli/build_info.h"
 #include "core/base/diagnostics.h"
 #include "core/io/source.h"
+#include "core/trace/compare.h"
+#include "report/comparison_data.h"
 #include "report/headline.h"
 
 namespace twinrun::cli {
@@ -48,6 +51,21 @@ std::vector<std::string> labels_of(const std::vector<std::string>& folders) {
 
 std::string job_text_of(const RunFolder& run) {
   return run.job ? Source::of_file((fs::path(run.path) / "job.json").string()).text() : "";
+}
+
+std::optional<double> fullest_bytes(const RunFolder& run) {
+  std::optional<double> most;
+  for (const Json& device : run.result.value("memory", Json::array())) {
+    most = std::max(most, std::optional(device.value("peak_bytes", 0.0)));
+  }
+  return most;
+}
+
+ComparedRun compared(const RunFolder& run) {
+  return {{run.plan, run.trace, run.warmup_steps()},
+          run.result_number("t2_s"),
+          run.result_number("samples_per_s"),
+          fullest_bytes(run)};
 }
 
 }  // namespace
@@ -90,6 +108,10 @@ report::PageContent page_content(const PageInput& input) {
       content.notes.push_back(
           fmt::format("{} ended early: {}.", input.run_labels[i], run.trace.failure));
     }
+  }
+  if (input.runs.size() == 2) {
+    content.comparison =
+        report::comparison_data(compare(compared(*input.runs[0]), compared(*input.runs[1])));
   }
   content.sweeps = input.sweeps;
   return content;

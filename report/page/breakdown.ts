@@ -48,8 +48,9 @@ function bar(run: Run, y: number, x: (value: number) => number): SVGGElement {
       ],
     }));
     group.appendChild(rect);
-    const text = `${words(part.name)} ${seconds(part.length)}`;
-    if (width > text.length * 6.6 + 12)
+    const texts = [`${words(part.name)} ${seconds(part.length)}`, seconds(part.length)];
+    const text = texts.find((one) => width > one.length * 6.6 + 14);
+    if (text)
       group.appendChild(
         s("text", { x: x(part.begin) + 8, y: y + BAR / 2 + 4, class: `on-${part.name.replace(/_/g, "-")} on-part` }, text),
       );
@@ -100,7 +101,9 @@ function draw(runs: Run[], width: number): Element {
 export function breakdownSection(runs: Run[]): Section | null {
   const shown = runs.filter((run) => run.result.breakdown_s);
   if (!shown.length) return null;
-  const used = PARTS.filter((part) => shown.some((run) => (run.result.breakdown_s?.[part] ?? 0) > 0));
+  // Not what is too short to be seen.
+  const isSeen = (run: Run, part: string) => (run.result.breakdown_s?.[part] ?? 0) > 1e-5 * run.result.step_s;
+  const used = PARTS.filter((part) => shown.some((run) => isSeen(run, part)));
   const columns = [
     { title: "part", text: (part: string) => upper(words(part)) },
     ...shown.map((run) => ({

@@ -244,18 +244,66 @@ export interface Sweep {
   best: Record<string, { point: number; set: Record<string, string>; value: number }>;
 }
 
+export interface Metric {
+  name: string;
+  unit: "seconds" | "per second" | "percent" | "bytes";
+  a: Maybe;
+  b: Maybe;
+  a_deviation: number;
+  b_deviation: number;
+  difference_pct: Maybe;
+}
+
+export interface PhasePair {
+  name: string;
+  a_on_path_s: number;
+  b_on_path_s: number;
+  a_working_s: number;
+  b_working_s: number;
+  a_waiting_s: number;
+  b_waiting_s: number;
+}
+
+export interface OpPair {
+  op: string;
+  phase: string;
+  a_s: number;
+  b_s: number;
+  difference_s: number;
+  on_path_s: number;
+  share_of_error_pct: Maybe;
+}
+
+export interface WaitPair {
+  before: string;
+  a_s: number;
+  b_s: number;
+  on_path_s: number;
+  share_of_error_pct: Maybe;
+}
+
+export interface CollectivePair {
+  name: string;
+  kind: string;
+  bytes: number;
+  ranks: number;
+  a: { start_s: number; time_s: number; waiting_s: number } | null;
+  b: { start_s: number; time_s: number; waiting_s: number } | null;
+}
+
 export interface Comparison {
-  metrics: { name: string; a: Maybe; b: Maybe; difference_pct: Maybe; unit?: string }[];
-  ops: {
-    op: string;
-    a_s: Maybe;
-    b_s: Maybe;
-    difference_s: Maybe;
-    share_of_error_pct: Maybe;
-  }[];
-  only_in_a: string[];
-  only_in_b: string[];
-  summary?: string;
+  summary: string;
+  step_difference_s: number;
+  metrics: Metric[];
+  phases: PhasePair[];
+  ops: OpPair[];
+  ops_in_all: number;
+  waits: WaitPair[];
+  collectives: CollectivePair[];
+  collectives_in_all: number;
+  parting: string;
+  only_in_a: { names: string[]; count: number };
+  only_in_b: { names: string[]; count: number };
 }
 
 // Of `twinrun serve`: what the sliders may be set to, and where they stand.

@@ -1,5 +1,6 @@
 // The page: reads the data block and puts the sections together.
 import { breakdownSection } from "./breakdown";
+import { comparisonSection } from "./comparison";
 import { ControlPanel } from "./controls";
 import { answersSection, batchSection, scalingSection, serverOrRingSection } from "./curves";
 import { PageData } from "./data";
@@ -9,7 +10,7 @@ import { memorySection } from "./memory";
 import { overviewSection, subtitle } from "./overview";
 import { pipelineSection } from "./pipeline";
 import { sweepSection } from "./sweep";
-import { collectivesSection, comparisonSection, devicesSection, inputsSection, trainingSection } from "./tables";
+import { collectivesSection, devicesSection, inputsSection, trainingSection } from "./tables";
 import { timelineSection } from "./timeline";
 import { topologySection } from "./topology";
 
@@ -18,7 +19,7 @@ const PAPER_WIDTH = 690; // px: A4 less its margins
 function sectionsOf(data: PageData): Section[] {
   const made: (Section | null)[] = [
     ...data.sweeps.map(sweepSection),
-    overviewSection(data.runs),
+    overviewSection(data.runs, data.comparison !== null),
     comparisonSection(data),
     breakdownSection(data.runs),
     timelineSection(data.runs),

@@ -22,7 +22,8 @@ function fullest(run: Run) {
 function stepSpread(run: Run): string {
   const each = run.result.step_s_each ?? [];
   if (each.length < 2) return "";
-  return `${seconds(Math.min(...each))} to ${seconds(Math.max(...each))} over ${each.length} steps`;
+  const [least, most] = [seconds(Math.min(...each)), seconds(Math.max(...each))];
+  return least === most ? `the mean of ${each.length} steps alike` : `${least} to ${most} over ${each.length} steps`;
 }
 
 const FIGURES: Figure[] = [
@@ -150,7 +151,8 @@ export function subtitle(run: Run): string {
   return parts.join(" · ");
 }
 
-export function overviewSection(runs: Run[]): Section | null {
-  if (!runs.length) return null;
+// Not where a comparison has the same figures.
+export function overviewSection(runs: Run[], isCompared: boolean): Section | null {
+  if (!runs.length || isCompared) return null;
   return section("overview", runs.length > 1 ? "The runs" : "The run", runs.length > 1 ? beside(runs) : tiles(runs[0]));
 }

@@ -1,9 +1,9 @@
-// Sections that are tables first: collectives, devices, a comparison's errors, inputs and assumptions.
+// Sections that are tables first: collectives, devices, training, inputs and assumptions.
 import { color } from "./colors";
-import { Comparison, PageData, Run } from "./data";
-import { h, s, table } from "./dom";
-import { asTable, caption, responsive, section, Section } from "./figure";
-import { bytes, fromTo, gigabytesPerSecond, NONE, percent, seconds, signedPercent, signedSeconds, upper, whole, words } from "./format";
+import { PageData, Run } from "./data";
+import { h, table } from "./dom";
+import { asTable, caption, section, Section } from "./figure";
+import { bytes, fromTo, gigabytesPerSecond, NONE, percent, seconds, upper, whole, words } from "./format";
 import { lineChart } from "./line_chart";
 
 export function collectivesSection(runs: Run[]): Section | null {
@@ -80,100 +80,6 @@ export function trainingSection(runs: Run[]): Section | null {
     ...shown.map((run) =>
       run.result.weights_sha256 ? h("p", { class: "caption" }, `Weights of ${run.label}: sha256 ${run.result.weights_sha256}`) : null,
     ),
-  );
-}
-
-const WORST = 15;
-
-// A bar to the left where the second run was quicker, to the right where it took longer.
-function errorBars(comparison: Comparison, width: number): Element {
-  const rows = comparison.ops.filter((op) => typeof op.difference_s === "number").slice(0, WORST);
-  const most = Math.max(1e-12, ...rows.map((op) => Math.abs(op.difference_s ?? 0)));
-  const label = Math.min(340, width * 0.42);
-  const half = (width - label - 150) / 2;
-  const zero = label + half;
-  const svg = s("svg", { width, height: rows.length * 24 + 8, class: "chart", role: "img" });
-  svg.setAttribute("aria-label", "The ops that explain most of the difference");
-  svg.appendChild(s("line", { x1: zero, x2: zero, y1: 0, y2: rows.length * 24 + 4, class: "base" }));
-  rows.forEach((op, index) => {
-    const difference = op.difference_s ?? 0;
-    const length = (half * Math.abs(difference)) / most;
-    const y = index * 24 + 4;
-    const room = Math.floor(label / 6.4);
-    const name = op.op.length > room ? "…" + op.op.slice(op.op.length - room + 1) : op.op;
-    svg.append(
-      s("text", { x: label - 8, y: y + 13, "text-anchor": "end" }, name),
-      s("rect", {
-        x: difference < 0 ? zero - length : zero,
-        y,
-        width: Math.max(1, length),
-        height: 18,
-        style: `fill: ${color(difference < 0 ? "quicker" : "slower")}`,
-      }),
-      s(
-        "text",
-        { x: zero + half + 8, y: y + 13 },
-        `${signedSeconds(difference)}${typeof op.share_of_error_pct === "number" ? ` · ${percent(op.share_of_error_pct)}` : ""}`,
-      ),
-    );
-  });
-  return svg;
-}
-
-function metricText(name: string, value: number | null | undefined): string {
-  if (/_s$|time|step/.test(name)) return seconds(value);
-  if (/pct/.test(name)) return percent(value);
-  if (/bytes/.test(name)) return bytes(value);
-  return value === null || value === undefined ? NONE : value.toPrecision(4);
-}
-
-function onlyIn(title: string, ops: string[]): HTMLElement | null {
-  if (!ops.length) return null;
-  const shown = ops.slice(0, 50);
-  const rest = ops.length - shown.length;
-  return asTable(
-    h("p", { class: "ops" }, shown.join(", ") + (rest ? ` and ${whole(rest)} more` : "")),
-    `${title} (${whole(ops.length)})`,
-  );
-}
-
-export function comparisonSection(data: PageData): Section | null {
-  const comparison = data.comparison;
-  if (!comparison) return null;
-  const [a, b] = data.runs.map((run) => run.label);
-  return section(
-    "comparison",
-    "Where the two differ",
-    comparison.summary ? h("p", { class: "sentence" }, comparison.summary) : null,
-    table(
-      "The two runs",
-      [
-        { title: "", text: (row) => upper(words(row.name.replace(/_(s|pct)$/, ""))) },
-        { title: a ?? "first", number: true, text: (row) => metricText(row.name, row.a) },
-        { title: b ?? "second", number: true, text: (row) => metricText(row.name, row.b) },
-        { title: "difference", number: true, text: (row) => signedPercent(row.difference_pct) },
-      ],
-      comparison.metrics,
-    ),
-    comparison.ops.length ? h("h3", {}, "The ops that explain most of it") : null,
-    comparison.ops.length ? responsive((width) => errorBars(comparison, width)) : null,
-    comparison.ops.length
-      ? asTable(
-          table(
-            "Ops by their share of the difference",
-            [
-              { title: "op", text: (row) => row.op },
-              { title: a ?? "first", number: true, text: (row) => seconds(row.a_s) },
-              { title: b ?? "second", number: true, text: (row) => seconds(row.b_s) },
-              { title: "difference", number: true, text: (row) => signedSeconds(row.difference_s) },
-              { title: "share", number: true, text: (row) => percent(row.share_of_error_pct) },
-            ],
-            comparison.ops.slice(0, 100),
-          ),
-        )
-      : null,
-    onlyIn(`Only in ${a ?? "the first"}`, comparison.only_in_a ?? []),
-    onlyIn(`Only in ${b ?? "the second"}`, comparison.only_in_b ?? []),
   );
 }
 

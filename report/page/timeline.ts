@@ -136,6 +136,8 @@ class TimelineWidget {
 
   private layOut(): void {
     this.lines = layOut(this.timelines, this.folded);
+    const names = this.lines.map((line) => (line.row && this.sides.length > 1 ? `${this.sides[line.side]} ${line.text}` : line.text));
+    this.element.dataset["lines"] = names.slice(0, 200).join("\n");
     this.fitHeight();
   }
 

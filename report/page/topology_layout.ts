@@ -10,7 +10,7 @@ export interface Placed {
 
 const BOX = { w: 62, h: 26 };
 
-// From top to bottom. CPUs and their memory share a tier.
+// From top to bottom. CPUs and their memory share a tier where there are GPUs below them.
 const TIERS: Record<string, number> = { switch: 0, nic: 1, memory: 2, cpu: 2, "pcie-switch": 3, gpu: 4, nvswitch: 5 };
 const TIER_HEIGHT = 74;
 
@@ -47,7 +47,8 @@ export interface MachineLayout {
 
 // GPUs (or CPUs where there is none) stand in their order; each other tier over the middle of its neighbours.
 export function layOutMachine(machine: MachineDetail, width: number): MachineLayout {
-  const tierOf = machine.vertices.map(([, kind]) => TIERS[kind] ?? 3);
+  const hasGpus = machine.vertices.some(([, kind]) => kind === "gpu");
+  const tierOf = machine.vertices.map(([, kind]) => (kind === "memory" && !hasGpus ? 3 : (TIERS[kind] ?? 3)));
   const base = tierOf.includes(4) ? 4 : tierOf.includes(2) ? 2 : tierOf[0];
   const used = [...new Set(tierOf)].sort((a, b) => a - b);
   const byTier = used.map((tier) => machine.vertices.flatMap((_, vertex) => (tierOf[vertex] === tier ? [vertex] : [])));
