@@ -34,6 +34,15 @@ constexpr std::array kVerbs = {
          "twinrun sweep job.json --set topology.nodes=1,2,4 --set training.dtype=fp32,fp16 --out "
          "runs/s",
          add_sweep},
+    Verb{"report", "one HTML page of runs and sweeps: figures, timeline, curves",
+         "twinrun report runs/sim -o report.html\n"
+         "twinrun report runs/sim runs/real -o comparison.html\n"
+         "twinrun report runs/sweep -o sweep.html --size 10MB",
+         add_report},
+    Verb{"serve", "the same page on this machine's loopback, with sliders that simulate again",
+         "twinrun serve runs/sim\n"
+         "twinrun serve runs/sim --port 8080",
+         add_serve},
     Verb{"topo", "machines and networks: the catalogue, paths, matrices, import",
          "twinrun topo list\n"
          "twinrun topo show dgx-a100\n"
