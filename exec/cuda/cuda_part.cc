@@ -43,10 +43,9 @@ CudaPart::CudaPart(const Plan& plan, const ExecuteOptions& options, CudaSetting 
 }
 
 Outcome CudaPart::run(const RunOptions& options) {
-  CudaRunOptions how;
+  CudaRunOptions how = setting_.run;
   how.run = options;
   how.spread_ids = setting_.spread_ids;
-  how.host_clock = setting_.host_clock;
   OpWork& work = training_ ? static_cast<OpWork&>(*training_) : *emulation_;
   return run_on_gpus(plan_, machine_, work, communicators_, how);
 }

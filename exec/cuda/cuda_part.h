@@ -25,7 +25,7 @@ struct CudaSetting {
   int processes = 1;
   int local_rank = 0;                        // of the process, on its machine
   Communicators::SpreadIds spread_ids = {};  // with other processes
-  std::function<Time()> host_clock = {};     // instead of the steady one
+  CudaRunOptions run = {};                   // what tests change of it
 };
 
 // A process's GPUs, and what they need to run its part of a plan.

@@ -205,6 +205,9 @@ class CudaRun {
     state.base = base;
     state.start = events_.record(stream);
     runtime_.begin_op(stream, index_of(op));
+    if (options_.op_begins) {
+      options_.op_begins(op, stream);
+    }
     if (!options_.run.pace.empty() && !meets_others(plan_.kind(op))) {
       runtime_.note_time(stream, clock_scratch(op));
     }
@@ -217,6 +220,9 @@ class CudaRun {
         runtime_.note_time(stream, clock_scratch(op));
       }
       runtime_.hold_until(stream, clock_scratch(op), options_.run.pace[index_of(op)].ps / 1000);
+    }
+    if (options_.op_ends) {
+      options_.op_ends(op, stream);
     }
     runtime_.end_op(stream);
     in_flight_[index_of(op)].end = events_.record(stream);
@@ -263,7 +269,10 @@ class CudaRun {
     OpTimes& times = times_[index_of(op)];
     times.ready = clock_.time_of(state.start, state.base);
     times.start = times.ready;
-    times.end = std::max({clock_.time_of(state.end, state.base), times.ready, Time{1}});
+    times.end = std::max(clock_.time_of(state.end, state.base), times.ready);
+    if (options_.run.others != nullptr) {
+      times.end = std::max(times.end, Time{1});  // 0 is not done yet, where tables are merged
+    }
     events_.give_back(state.start);
     work_.finished(op);
     is_done_[index_of(op)].store(true, std::memory_order_release);

@@ -16,7 +16,10 @@ struct CudaRunOptions {
   Communicators::SpreadIds spread_ids;  // with other processes
   // Ops that are enqueued and not done, at most: memory for events is not without end.
   std::size_t most_in_flight = 8192;
-  std::function<Time()> host_clock;  // instead of the steady one: tests have their own
+  // ---- of tests
+  std::function<Time()> host_clock;                                 // instead of the steady one
+  std::function<void(OpId op, const GpuStream& stream)> op_begins;  // what follows is the op's
+  std::function<void(OpId op, const GpuStream& stream)> op_ends;
 };
 
 // Walks the plan: one thread enqueues every op that is here on the CUDA stream of its stream, in an
