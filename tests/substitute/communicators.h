@@ -69,6 +69,7 @@ class Communicators {
   void remove(ncclComm_t handle);
   [[nodiscard]] std::vector<std::string> leaks();
   void abort_all();
+  void set_times_to_zero();
 
  private:
   std::mutex mutex_;

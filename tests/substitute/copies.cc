@@ -11,6 +11,7 @@
 #include "tests/substitute/refusal.h"
 #include "tests/substitute/sanitizers.h"
 #include "tests/substitute/streams.h"
+#include "tests/substitute/virtual_clock.h"
 
 namespace substitute {
 namespace {
@@ -104,6 +105,13 @@ Task task_of(const Copy& copy, int device, const Whereabouts& from, const Wherea
           .bytes = copy.bytes()};
 }
 
+Task task_of(const Fill& fill, int device) {
+  return {.kind = TaskKind::kFill,
+          .name = fill.function,
+          .device = device,
+          .bytes = fill.width * fill.height};
+}
+
 cudaError_t copy_async(Copy copy, cudaMemcpyKind kind, cudaStream_t stream) {
   const auto queue = streams().get(stream, copy.function);
   if (copy.width > copy.to_pitch || copy.width > copy.from_pitch) {
@@ -144,12 +152,14 @@ cudaError_t copy_now(Copy copy, cudaMemcpyKind kind) {
   if (copy.bytes() == 0) {
     return cudaSuccess;
   }
-  if (!fits_kind(kind, device_memory().find(copy.from).place,
-                 device_memory().find(copy.to).place)) {
+  const Whereabouts from = device_memory().find(copy.from);
+  const Whereabouts to = device_memory().find(copy.to);
+  if (!fits_kind(kind, from.place, to.place)) {
     return cudaErrorInvalidValue;
   }
   wait_for_blocking_streams();
   move_rows(copy, current_device());
+  advance_host(cost_of(task_of(copy, current_device(), from, to)));
   return cudaSuccess;
 }
 
@@ -161,11 +171,8 @@ cudaError_t fill_async(const Fill& fill, cudaStream_t stream) {
   if (fill.width * fill.height == 0) {
     return cudaSuccess;
   }
-  const Task task{.kind = TaskKind::kFill,
-                  .name = fill.function,
-                  .device = queue->device,
-                  .bytes = fill.width * fill.height};
-  enqueue(*queue, task, [fill, device = queue->device](Picoseconds&) { fill_rows(fill, device); });
+  enqueue(*queue, task_of(fill, queue->device),
+          [fill, device = queue->device](Picoseconds&) { fill_rows(fill, device); });
   return cudaSuccess;
 }
 
@@ -176,6 +183,7 @@ cudaError_t fill_now(const Fill& fill) {
   wait_for_blocking_streams();
   if (fill.width * fill.height > 0) {
     fill_rows(fill, current_device());
+    advance_host(cost_of(task_of(fill, current_device())));
   }
   return cudaSuccess;
 }

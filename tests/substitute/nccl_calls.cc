@@ -1,4 +1,4 @@
-// The calls of NCCL.
+// The calls of NCCL that make, end and ask communicators, and groups.
 #include <cstring>
 #include <utility>
 
@@ -8,21 +8,10 @@
 #include "tests/substitute/devices.h"
 #include "tests/substitute/nccl_create.h"
 #include "tests/substitute/nccl_group.h"
-#include "tests/substitute/reductions.h"
 #include "tests/substitute/virtual_clock.h"
 
 namespace substitute {
 namespace {
-
-template <class Body>
-ncclResult_t nccl_call(const CallNote& note, Body body) {
-  const Hidden hidden;
-  if (const auto fault = begin_call(note)) {
-    return explain_failure(static_cast<ncclResult_t>(*fault),
-                           std::string(note.function) + ": a test wanted it to fail");
-  }
-  return body();
-}
 
 template <class Body>
 ncclResult_t communicator_call(const CallNote& note, ncclComm_t handle, Body body) {
@@ -36,10 +25,17 @@ ncclResult_t communicator_call(const CallNote& note, ncclComm_t handle, Body bod
   });
 }
 
-// Everything but the buffers and the stream, which stand in other places in each call.
-ncclResult_t work_call(ncclComm_t handle, NcclWork work, cudaStream_t stream) {
-  const std::size_t bytes = work.count * bytes_of(work.type);
-  return nccl_call({work.function, stream, bytes}, [&] { return add_work(handle, work, stream); });
+// Has an answer only once the communicator is there.
+template <class Answer>
+ncclResult_t communicator_question(const CallNote& note, ncclComm_t handle, Answer answer) {
+  return communicator_call(note, handle, [&](const Communicator& communicator) {
+    if (communicator.creation() != ncclSuccess) {
+      return explain_failure(ncclInvalidArgument,
+                             std::string(note.function) + ": the communicator is not ready");
+    }
+    answer(communicator);
+    return ncclSuccess;
+  });
 }
 
 ncclResult_t cuda_must_work() {
@@ -51,6 +47,16 @@ ncclResult_t cuda_must_work() {
                          std::string("CUDA says: ") + cudaGetErrorString(error));
 }
 
+// The initializers of nccl.h write these into the structures; without them NCCL does not look
+// further.
+constexpr unsigned kConfigMagic = 0xcafebeef;
+constexpr unsigned kSimInfoMagic = 0x74685283;
+
+template <class Structure>
+bool was_initialised(const Structure* given, unsigned magic) {
+  return given == nullptr || (given->size == sizeof *given && given->magic == magic);
+}
+
 bool blocks(const ncclConfig_t* config, bool otherwise) {
   if (config == nullptr || config->blocking == NCCL_CONFIG_UNDEF_INT) {
     return otherwise;
@@ -59,18 +65,23 @@ bool blocks(const ncclConfig_t* config, bool otherwise) {
 }
 
 ncclResult_t create(
-    ncclComm_t* comm, int ranks, const ncclUniqueId& id, int rank, bool is_blocking) {
+    ncclComm_t* comm, int ranks, const std::string& name, int rank, bool is_blocking) {
   if (const ncclResult_t error = cuda_must_work(); error != ncclSuccess) {
     return error;
   }
   if (comm == nullptr || ranks < 1 || ranks > kMostRanks || rank < 0 || rank >= ranks ||
-      id.internal[0] != '/') {
+      !name.starts_with('/')) {
     return explain_failure(ncclInvalidArgument,
                            "the rank, the number of ranks or the unique id cannot be");
   }
-  Creation creation = creation_of(static_cast<const char*>(id.internal), ranks, rank, is_blocking);
+  Creation creation = creation_of(name, ranks, rank, is_blocking);
   creation.result = comm;
   return add_creation(std::move(creation));
+}
+
+std::string name_in(const ncclUniqueId& id) {
+  const char* const text = static_cast<const char*>(id.internal);
+  return {text, strnlen(text, sizeof id.internal)};
 }
 
 }  // namespace
@@ -79,9 +90,9 @@ ncclResult_t create(
 // NOLINTBEGIN(readability-identifier-naming, readability-function-size): names and parameters are
 // NCCL's
 using substitute::communicator_call;
+using substitute::communicator_question;
+using substitute::name_in;
 using substitute::nccl_call;
-using substitute::NcclKind;
-using substitute::work_call;
 
 ncclResult_t ncclGetVersion(int* version) {
   return nccl_call({"ncclGetVersion"}, [&] {
@@ -101,39 +112,36 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
   return nccl_call({"ncclCommInitRank"},
-                   [&] { return substitute::create(comm, ranks, id, rank, true); });
+                   [&] { return substitute::create(comm, ranks, name_in(id), rank, true); });
 }
 
 ncclResult_t ncclCommInitRankConfig(
     ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
   return nccl_call({"ncclCommInitRankConfig"}, [&] {
-    return substitute::create(comm, ranks, id, rank, substitute::blocks(config, true));
+    if (!substitute::was_initialised(config, substitute::kConfigMagic)) {
+      return substitute::explain_failure(ncclInvalidArgument,
+                                         "the config lacks NCCL_CONFIG_INITIALIZER");
+    }
+    return substitute::create(comm, ranks, name_in(id), rank, substitute::blocks(config, true));
   });
 }
 
 ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
   return nccl_call({"ncclCommInitAll"}, [&] {
-    if (const ncclResult_t error = substitute::cuda_must_work(); error != ncclSuccess) {
-      return error;
-    }
-    ncclUniqueId id;
-    ncclGetUniqueId(&id);
+    const std::string name = substitute::new_clique_name();
     const int before = substitute::current_device();
-    ncclResult_t result = ncclSuccess;
     substitute::start_group();
-    for (int rank = 0; rank < count && result == ncclSuccess; ++rank) {
-      const int device = devices == nullptr ? rank : devices[rank];
-      if (!substitute::machine().has(device)) {
-        result = substitute::explain_failure(ncclInvalidUsage,
-                                             "there is no device " + std::to_string(device));
+    for (int rank = 0; rank < count; ++rank) {
+      comms[rank] = nullptr;
+      substitute::set_current_device(devices == nullptr ? rank : devices[rank]);
+      const ncclResult_t result = substitute::create(&comms[rank], count, name, rank, true);
+      if (result != ncclSuccess) {
+        substitute::fail_group(result);
         break;
       }
-      substitute::set_current_device(device);
-      result = substitute::create(&comms[rank], count, id, rank, true);
     }
     substitute::set_current_device(before);
-    const ncclResult_t end = result == ncclSuccess ? substitute::end_group() : result;
-    return end;
+    return substitute::end_group();
   });
 }
 
@@ -141,9 +149,10 @@ ncclResult_t ncclCommSplit(
     ncclComm_t comm, int color, int key, ncclComm_t* made, ncclConfig_t* config) {
   return nccl_call({"ncclCommSplit"}, [&] {
     const auto parent = substitute::communicators().find(comm);
-    if (parent == nullptr || !parent->is_usable() || (color < 0 && color != NCCL_SPLIT_NOCOLOR)) {
+    if (parent == nullptr || !parent->is_usable() || (color < 0 && color != NCCL_SPLIT_NOCOLOR) ||
+        !substitute::was_initialised(config, substitute::kConfigMagic)) {
       return substitute::explain_failure(ncclInvalidArgument,
-                                         "ncclCommSplit: no such communicator, or colour");
+                                         "ncclCommSplit: no such communicator, colour or config");
     }
     auto creation =
         substitute::split_of(parent, color, key, substitute::blocks(config, parent->is_blocking));
@@ -219,27 +228,21 @@ const char* ncclGetErrorString(ncclResult_t result) {
 }
 
 ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
-  return communicator_call({"ncclCommCount"}, comm,
-                           [&](const substitute::Communicator& communicator) {
-                             *count = communicator.ranks;
-                             return ncclSuccess;
-                           });
+  return communicator_question(
+      {"ncclCommCount"}, comm,
+      [&](const substitute::Communicator& communicator) { *count = communicator.ranks; });
 }
 
 ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int* device) {
-  return communicator_call({"ncclCommCuDevice"}, comm,
-                           [&](const substitute::Communicator& communicator) {
-                             *device = communicator.device;
-                             return ncclSuccess;
-                           });
+  return communicator_question(
+      {"ncclCommCuDevice"}, comm,
+      [&](const substitute::Communicator& communicator) { *device = communicator.device; });
 }
 
 ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank) {
-  return communicator_call({"ncclCommUserRank"}, comm,
-                           [&](const substitute::Communicator& communicator) {
-                             *rank = communicator.rank;
-                             return ncclSuccess;
-                           });
+  return communicator_question(
+      {"ncclCommUserRank"}, comm,
+      [&](const substitute::Communicator& communicator) { *rank = communicator.rank; });
 }
 
 ncclResult_t ncclGroupStart() {
@@ -255,6 +258,10 @@ ncclResult_t ncclGroupEnd() {
 
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* info) {
   return nccl_call({"ncclGroupSimulateEnd"}, [&] {
+    if (!substitute::was_initialised(info, substitute::kSimInfoMagic)) {
+      return substitute::explain_failure(ncclInvalidArgument,
+                                         "the info lacks NCCL_SIM_INFO_INITIALIZER");
+    }
     std::vector<substitute::Task> tasks;
     const ncclResult_t result = substitute::drop_group(tasks);
     if (result == ncclSuccess && info != nullptr) {
@@ -264,124 +271,4 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* info) {
   });
 }
 
-ncclResult_t ncclAllReduce(const void* send,
-                           void* receive,
-                           std::size_t count,
-                           ncclDataType_t type,
-                           ncclRedOp_t operation,
-                           ncclComm_t comm,
-                           cudaStream_t stream) {
-  return work_call(
-      comm, {NcclKind::kAllReduce, "ncclAllReduce", send, receive, count, type, operation}, stream);
-}
-
-ncclResult_t ncclReduce(const void* send,
-                        void* receive,
-                        std::size_t count,
-                        ncclDataType_t type,
-                        ncclRedOp_t operation,
-                        int root,
-                        ncclComm_t comm,
-                        cudaStream_t stream) {
-  return work_call(
-      comm, {NcclKind::kReduce, "ncclReduce", send, receive, count, type, operation, root}, stream);
-}
-
-ncclResult_t ncclBroadcast(const void* send,
-                           void* receive,
-                           std::size_t count,
-                           ncclDataType_t type,
-                           int root,
-                           ncclComm_t comm,
-                           cudaStream_t stream) {
-  return work_call(
-      comm, {NcclKind::kBroadcast, "ncclBroadcast", send, receive, count, type, ncclSum, root},
-      stream);
-}
-
-ncclResult_t ncclBcast(void* buffer,
-                       std::size_t count,
-                       ncclDataType_t type,
-                       int root,
-                       ncclComm_t comm,
-                       cudaStream_t stream) {
-  return work_call(comm,
-                   {NcclKind::kBroadcast, "ncclBcast", buffer, buffer, count, type, ncclSum, root},
-                   stream);
-}
-
-ncclResult_t ncclReduceScatter(const void* send,
-                               void* receive,
-                               std::size_t count,
-                               ncclDataType_t type,
-                               ncclRedOp_t operation,
-                               ncclComm_t comm,
-                               cudaStream_t stream) {
-  return work_call(
-      comm, {NcclKind::kReduceScatter, "ncclReduceScatter", send, receive, count, type, operation},
-      stream);
-}
-
-ncclResult_t ncclAllGather(const void* send,
-                           void* receive,
-                           std::size_t count,
-                           ncclDataType_t type,
-                           ncclComm_t comm,
-                           cudaStream_t stream) {
-  return work_call(comm, {NcclKind::kAllGather, "ncclAllGather", send, receive, count, type},
-                   stream);
-}
-
-ncclResult_t ncclSend(const void* send,
-                      std::size_t count,
-                      ncclDataType_t type,
-                      int peer,
-                      ncclComm_t comm,
-                      cudaStream_t stream) {
-  return work_call(comm, {NcclKind::kSend, "ncclSend", send, nullptr, count, type, ncclSum, peer},
-                   stream);
-}
-
-ncclResult_t ncclRecv(void* receive,
-                      std::size_t count,
-                      ncclDataType_t type,
-                      int peer,
-                      ncclComm_t comm,
-                      cudaStream_t stream) {
-  return work_call(
-      comm, {NcclKind::kReceive, "ncclRecv", nullptr, receive, count, type, ncclSum, peer}, stream);
-}
-
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
-ncclResult_t ncclAlltoAll(const void* send,
-                          void* receive,
-                          std::size_t count,
-                          ncclDataType_t type,
-                          ncclComm_t comm,
-                          cudaStream_t stream) {
-  return work_call(comm, {NcclKind::kAllToAll, "ncclAlltoAll", send, receive, count, type}, stream);
-}
-
-ncclResult_t ncclGather(const void* send,
-                        void* receive,
-                        std::size_t count,
-                        ncclDataType_t type,
-                        int root,
-                        ncclComm_t comm,
-                        cudaStream_t stream) {
-  return work_call(
-      comm, {NcclKind::kGather, "ncclGather", send, receive, count, type, ncclSum, root}, stream);
-}
-
-ncclResult_t ncclScatter(const void* send,
-                         void* receive,
-                         std::size_t count,
-                         ncclDataType_t type,
-                         int root,
-                         ncclComm_t comm,
-                         cudaStream_t stream) {
-  return work_call(
-      comm, {NcclKind::kScatter, "ncclScatter", send, receive, count, type, ncclSum, root}, stream);
-}
-#endif
 // NOLINTEND

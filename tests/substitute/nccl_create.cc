@@ -39,10 +39,14 @@ void wait_for_all(const Communicator& communicator) {
   const auto clique = communicator.clique();
   const Deadline deadline = deadline_from_now();
   const auto gives_up = [&] {
-    return communicator.is_freed() || std::chrono::steady_clock::now() > deadline;
+    return communicator.is_freed() || clique->has_failed() ||
+           std::chrono::steady_clock::now() > deadline;
   };
   if (!clique->wait([&] { return clique->shared.joined == clique->ranks; }, gives_up)) {
     clique->remove_name();
+    if (clique->has_failed()) {
+      throw NcclFailure{clique->error(), clique->error_text()};
+    }
     throw NcclFailure{
         ncclSystemError,
         "these ranks did not come: " + clique->missing_ranks() +

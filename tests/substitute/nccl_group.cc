@@ -173,6 +173,7 @@ ncclResult_t explain_failure(ncclResult_t code, const std::string& text) {
 const char* last_nccl_failure() { return failure_text.c_str(); }
 
 void start_group() { ++this_group.depth; }
+void fail_group(ncclResult_t code) { this_group.error = code; }
 
 ncclResult_t end_group() {
   if (this_group.depth == 0) {
@@ -220,27 +221,30 @@ ncclResult_t add_creation(Creation creation) {
 }
 
 ncclResult_t add_work(ncclComm_t handle, NcclWork work, cudaStream_t stream) {
-  const auto fail_group = [](ncclResult_t code, const std::string& text) {
-    this_group.error = this_group.depth > 0 ? code : ncclSuccess;
+  const auto refuse_work = [](ncclResult_t code, const std::string& text) {
+    if (this_group.depth > 0) {
+      fail_group(code);
+    }
     return explain_failure(code, text);
   };
   const auto communicator = communicators().find(handle);
   const std::string function = work.function;
   if (communicator == nullptr || !communicator->is_usable()) {
-    return fail_group(ncclInvalidArgument,
-                      function + ": the communicator is not ready, or there is none (any more)");
+    return refuse_work(ncclInvalidArgument,
+                       function + ": the communicator is not ready, or there is none (any more)");
   }
   if (bytes_of(work.type) == 0 || !is_offered(work.operation)) {
-    return fail_group(ncclInvalidArgument, function + ": the type or the operation is not offered");
+    return refuse_work(ncclInvalidArgument,
+                       function + ": the type or the operation is not offered");
   }
   if (work.root < 0 || work.root >= communicator->ranks) {
-    return fail_group(ncclInvalidArgument,
-                      function + ": there is no rank " + std::to_string(work.root));
+    return refuse_work(ncclInvalidArgument,
+                       function + ": there is no rank " + std::to_string(work.root));
   }
   const auto queue = streams().get(stream, work.function);
   if (queue->device != communicator->device) {
-    return fail_group(ncclInvalidUsage,
-                      function + ": the stream is not of the communicator's device");
+    return refuse_work(ncclInvalidUsage,
+                       function + ": the stream is not of the communicator's device");
   }
   GroupedWork grouped{communicator, queue, work};
   if (this_group.depth > 0) {

@@ -7,6 +7,7 @@
 
 #include <nccl.h>
 
+#include "tests/substitute/calls.h"
 #include "tests/substitute/nccl_work.h"
 #include "tests/substitute/streams.h"
 
@@ -33,6 +34,8 @@ struct NcclFailure {
 void start_group();
 // Does what was kept; what ncclGroupEnd returns.
 ncclResult_t end_group();
+// Makes end_group drop what was kept and return the code.
+void fail_group(ncclResult_t code);
 // Drops what was kept; the tasks that would have run.
 ncclResult_t drop_group(std::vector<Task>& tasks);
 
@@ -43,5 +46,16 @@ ncclResult_t add_work(ncclComm_t handle, NcclWork work, cudaStream_t stream);
 // ncclGetLastError's text, of this thread.
 ncclResult_t explain_failure(ncclResult_t code, const std::string& text);
 [[nodiscard]] const char* last_nccl_failure();
+
+// What every call of NCCL does first; see calls.h.
+template <class Body>
+ncclResult_t nccl_call(const CallNote& note, Body body) {
+  const Hidden hidden;
+  if (const auto fault = begin_call(note)) {
+    return explain_failure(static_cast<ncclResult_t>(*fault),
+                           std::string(note.function) + ": a test wanted it to fail");
+  }
+  return body();
+}
 
 }  // namespace substitute

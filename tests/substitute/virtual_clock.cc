@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "tests/substitute/communicators.h"
 #include "tests/substitute/sanitizers.h"
 #include "tests/substitute/streams.h"
 
@@ -113,6 +114,7 @@ void forget_clock() {
 void use_virtual_clock(bool is_on) {
   const Hidden hidden;
   streams().set_times_to_zero();
+  communicators().set_times_to_zero();
   clock_state().is_virtual = is_on;
   ++clock_state().epoch;
 }
