@@ -170,7 +170,8 @@ class CudaRun {
     }
     at_ = here_.front();
     if (meets_others(plan_.kind(node))) {
-      traffic_.enqueue(here_);
+      traffic_.enqueue(here_, plan_.kind(node) != OpKind::kCollective &&
+                                  order_.is_known_to_receiver[index_of(send_of(node))]);
     } else {
       work_.compute(node);
     }
@@ -179,6 +180,10 @@ class CudaRun {
       end(op);
     }
     at_ = no_id<OpId>();
+  }
+
+  [[nodiscard]] OpId send_of(OpId message) const {
+    return plan_.kind(message) == OpKind::kSend ? message : plan_.message(message).partner;
   }
 
   // Those of other processes, unless it follows from what this one has heard: before the op is

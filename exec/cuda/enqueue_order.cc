@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "core/plan/run_graph.h"
@@ -20,9 +21,9 @@ void learn(Known& known, const Known& more) {
 
 class OrderMaker {
  public:
-  OrderMaker(const Plan& plan, const std::function<bool(OpId)>& sender_hears)
+  OrderMaker(const Plan& plan, const std::function<bool(OpId)>& ends_together)
       : plan_(plan),
-        sender_hears_(sender_hears),
+        ends_together_(ends_together),
         graph_(plan),
         number_(plan.size()),
         place_(plan.size()),
@@ -35,6 +36,7 @@ class OrderMaker {
     EnqueueOrder out;
     out.nodes = run_order(graph_).nodes;
     number_ops(out.nodes);
+    out.is_known_to_receiver.resize(plan_.size());
     std::vector<OpId> sources;
     std::vector<OpId> targets;
     for (const OpId node : out.nodes) {
@@ -44,7 +46,14 @@ class OrderMaker {
           targets.push_back(before);
         }
       });
-      graph_.for_each_op(node, [&](OpId op) { end(op); });
+      graph_.for_each_op(node, [&](OpId op) {
+        if (plan_.kind(op) == OpKind::kSend) {
+          const OpId receiver = plan_.message(op).partner;
+          out.is_known_to_receiver[index_of(op)] =
+              has_all(at_start_[index_of(receiver)], at_start_[index_of(op)]);
+        }
+        end(op);
+      });
       graph_.for_each_op(node, [&](OpId op) { Known().swap(at_start_[index_of(op)]); });
     }
     out.waits = Csr<OpId, OpId>::from_pairs(plan_.size(), sources, targets);
@@ -80,7 +89,7 @@ class OrderMaker {
     std::vector<OpId> out;
     for (const OpId one : before) {
       const StreamId other = plan_.stream(one);
-      if (other != stream && known[index_of(other)] <= place_[index_of(one)]) {
+      if (other != stream && !is_known(one, known)) {
         out.push_back(one);
         learn(known, at_end_[index_of(one)]);
       }
@@ -92,11 +101,33 @@ class OrderMaker {
     return out;
   }
 
+  // A marker has nothing to do: it is over when all before it is.
+  [[nodiscard]] bool is_idle(OpId op) const {
+    return plan_.kind(op) == OpKind::kMarker && plan_.payload(op) == nullptr;
+  }
+
+  // Whether an op is known to be over.
+  [[nodiscard]] bool is_known(OpId op, const Known& known) const {
+    if (!is_idle(op)) {
+      return known[index_of(plan_.stream(op))] > place_[index_of(op)];
+    }
+    Known before = at_end_[index_of(op)];
+    before[index_of(plan_.stream(op))] = place_[index_of(op)];
+    return has_all(known, before);
+  }
+
+  static bool has_all(const Known& known, const Known& wanted) {
+    return std::equal(known.begin(), known.end(), wanted.begin(), std::greater_equal<>());
+  }
+
   void end(OpId op) {
     Known known = at_start_[index_of(op)];
     graph_.for_each_op(graph_.node(op), [&](OpId other) {
       if (other != op && hears(op, other)) {
         learn(known, at_start_[index_of(other)]);
+        if (plan_.kind(op) != OpKind::kCollective && ends_together_(op)) {
+          known[index_of(plan_.stream(other))] = place_[index_of(other)] + 1;
+        }
       }
     });
     const StreamId stream = plan_.stream(op);
@@ -110,7 +141,7 @@ class OrderMaker {
   // Whether one cannot end before the other has begun, because it needs the other's data.
   [[nodiscard]] bool hears(OpId one, OpId other) const {
     if (plan_.kind(one) != OpKind::kCollective) {
-      return plan_.kind(one) == OpKind::kRecv || sender_hears_(one);
+      return plan_.kind(one) == OpKind::kRecv || ends_together_(one);
     }
     const CollectiveShape& shape = plan_.shape(one);
     switch (shape.kind) {
@@ -129,7 +160,7 @@ class OrderMaker {
   }
 
   const Plan& plan_;
-  const std::function<bool(OpId)>& sender_hears_;
+  const std::function<bool(OpId)>& ends_together_;
   RunGraph graph_;
   std::vector<std::uint32_t> number_;  // by op: of its node
   std::vector<std::uint32_t> place_;   // by op: in its stream
@@ -141,8 +172,8 @@ class OrderMaker {
 
 }  // namespace
 
-EnqueueOrder enqueue_order(const Plan& plan, const std::function<bool(OpId send)>& sender_hears) {
-  return OrderMaker(plan, sender_hears).make();
+EnqueueOrder enqueue_order(const Plan& plan, const std::function<bool(OpId send)>& ends_together) {
+  return OrderMaker(plan, ends_together).make();
 }
 
 }  // namespace twinrun::exec

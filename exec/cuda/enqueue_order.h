@@ -17,10 +17,12 @@ struct EnqueueOrder {
   // By op: ops of other streams whose end must be awaited. None is there that follows from the
   // others, from the stream's own order, or from what its collectives and messages have heard.
   Csr<OpId, OpId> waits;
+  // By op: of a send, whether all that it waits for is done when its receiver has come.
+  std::vector<bool> is_known_to_receiver;
 };
 
-// `sender_hears`: whether a send ends only when its receiver has come, so that what came before the
-// receiver is known to be done. A receiver has always heard of its sender.
-EnqueueOrder enqueue_order(const Plan& plan, const std::function<bool(OpId send)>& sender_hears);
+// `ends_together`: whether a message's send and recv end together, so that each knows of the other
+// and of all that came before it. Of other messages the receiver alone has heard of its sender.
+EnqueueOrder enqueue_order(const Plan& plan, const std::function<bool(OpId send)>& ends_together);
 
 }  // namespace twinrun::exec

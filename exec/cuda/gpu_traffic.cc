@@ -81,12 +81,12 @@ void GpuTraffic::measure(OpId op) {
   after_group(op);
 }
 
-void GpuTraffic::enqueue(std::span<const OpId> ops) {
+void GpuTraffic::enqueue(std::span<const OpId> ops, bool is_known_to_receiver) {
   const OpId first = ops.front();
   if (plan_.kind(first) != OpKind::kCollective && is_copied_message(plan_, machine_, first)) {
     const OpId partner = plan_.message(first).partner;
     const bool sends = plan_.kind(first) == OpKind::kSend;
-    return copy_message(sends ? first : partner, sends ? partner : first);
+    return copy_message(sends ? first : partner, sends ? partner : first, is_known_to_receiver);
   }
   Transfers transfers;
   for (const OpId op : ops) {
@@ -176,15 +176,18 @@ GpuTraffic::Ranges GpuTraffic::readable_by_nccl(OpId send, const MovedData& data
 
 // Both start when both have come: the receiver's stream waits for the sender's and copies; the
 // sender's goes on when its memory has been read.
-void GpuTraffic::copy_message(OpId send, OpId recv) {
+void GpuTraffic::copy_message(OpId send, OpId recv, bool is_known_to_receiver) {
   const GpuStream& sender = machine_.stream_of(send);
   const GpuStream& receiver = machine_.stream_of(recv);
-  const Ranges from = readable(send, work_.moved(send));
+  const MovedData data = work_.moved(send);
+  const Ranges from = readable(send, data);
   const Ranges into = work_.moved(recv).ranges;
   TWINRUN_CHECK(from.size() == into.size());
-  const GpuEvent can_be_read = events_.record(sender);
-  runtime_.wait(receiver, can_be_read);
-  events_.give_back(can_be_read);
+  if (!is_known_to_receiver || data.is_shared || data.is_taken) {
+    const GpuEvent can_be_read = events_.record(sender);
+    runtime_.wait(receiver, can_be_read);
+    events_.give_back(can_be_read);
+  }
   if (machine_.place_of(send).is_host && machine_.place_of(recv).is_host) {
     machine_.call(receiver, [machine = &machine_, from, into] {
       for (std::size_t i = 0; i < from.size(); ++i) {

@@ -30,8 +30,9 @@ class GpuTraffic {
 
   // While the machine is not prepared: asks for the scratch that the op will need.
   void measure(OpId op);
-  // The ops of one collective or message that are here, each at the head of its stream.
-  void enqueue(std::span<const OpId> ops);
+  // The ops of one collective or message that are here, each at the head of its stream; whether a
+  // receiver knows that what its sender waits for is done.
+  void enqueue(std::span<const OpId> ops, bool is_known_to_receiver);
   // Instead: NCCL's own estimate of how long it takes, and nothing is exchanged.
   double estimate_s(std::span<const OpId> ops);
 
@@ -41,7 +42,7 @@ class GpuTraffic {
   void before_group(OpId op, Transfers& transfers);
   void after_group(OpId op);
 
-  void copy_message(OpId send, OpId recv);
+  void copy_message(OpId send, OpId recv, bool is_known_to_receiver);
   Ranges readable(OpId send, const MovedData& data);
   Ranges readable_by_nccl(OpId send, const MovedData& data);
   void send(OpId op, Transfers& transfers);
