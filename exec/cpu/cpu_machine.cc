@@ -9,12 +9,9 @@
 
 namespace twinrun::exec {
 
-void CpuKernels::add_bias(std::span<const float> bias, std::int64_t rows, float* output) {
+void CpuKernels::spread_bias(std::span<const float> bias, std::int64_t rows, float* output) {
   for (std::int64_t i = 0; i < rows; ++i) {
-    float* const row = output + i * static_cast<std::int64_t>(bias.size());
-    for (std::size_t j = 0; j < bias.size(); ++j) {
-      row[j] += bias[j];
-    }
+    std::copy(bias.begin(), bias.end(), output + i * static_cast<std::int64_t>(bias.size()));
   }
 }
 

@@ -18,7 +18,7 @@ class CpuKernels : public TensorKernels {
       : products_(products), device_locks_(device_locks) {}
 
   void multiply(const MatrixProduct& product) override { products_.multiply(product); }
-  void add_bias(std::span<const float> bias, std::int64_t rows, float* output) override;
+  void spread_bias(std::span<const float> bias, std::int64_t rows, float* output) override;
   void sum_rows(const float* from,
                 std::int64_t rows,
                 std::span<float> into,

@@ -38,7 +38,6 @@ class MpiBackend : public Backend {
   };
   struct Step;
   [[nodiscard]] std::optional<OpId> op_here(InstanceId instance) const;
-  void refuse_distant_copies() const;
   void choose_schedules();
   void make_groups(Transport& transport);
   [[nodiscard]] bool is_mpi(InstanceId instance) const;

@@ -19,53 +19,14 @@ std::size_t total(Ranges ranges) {
   return sum;
 }
 
-std::uint32_t ranks_of(const Plan& plan, OpId op) {
-  return static_cast<std::uint32_t>(plan.group_devices(plan.shape(op).group).size());
-}
-
-// One rank's shares of all ranges stand beside each other, padded to the size of the largest, so
-// that every rank has equally many.
-struct DividedArray {
-  DividedArray(Ranges of, std::uint32_t count) : ranges(of), ranks(count) {
-    for (const std::span<float> range : of) {
-      per_rank += (range.size() + ranks - 1) / ranks;
-    }
-  }
-
-  [[nodiscard]] std::size_t size() const { return per_rank * ranks; }
-
-  // Calls with (a rank's share of a range, its place in the array).
-  template <class Call>
-  void for_each_share(std::uint32_t rank, const Call& call) const {
-    std::size_t at = rank * per_rank;
-    for (const std::span<float> range : ranges) {
-      const ByteRange share =
-          chunk_of(ByteRange{0, static_cast<std::int64_t>(range.size())}, 1, ranks, rank);
-      call(range.subspan(static_cast<std::size_t>(share.begin),
-                         static_cast<std::size_t>(share.size())),
-           at);
-      at += (range.size() + ranks - 1) / ranks;
-    }
-  }
-
-  // One range that the ranks divide evenly is such an array already.
-  [[nodiscard]] bool is_there_already(const MovedData& data) const {
-    return data.is_exclusive && ranges.size() == 1 && size() == ranges.front().size();
-  }
-
-  Ranges ranges;
-  std::uint32_t ranks;
-  std::size_t per_rank = 0;
-};
-
 void with_divided_array(const Plan& plan,
                         OpId op,
                         const MovedData& data,
                         const ExchangeArray& exchange) {
-  const std::uint32_t ranks = ranks_of(plan, op);
+  const std::uint32_t ranks = ranks_of_group(plan, op);
   const std::uint32_t rank = rank_in_group(plan, op);
   const DividedArray divided(data.ranges, ranks);
-  if (divided.is_there_already(data)) {
+  if (data.is_exclusive && divided.is_one_range()) {
     return exchange(data.ranges.front(), data.ranges.front());
   }
   const bool gathers = plan.shape(op).kind == CollectiveKind::kAllGather;
@@ -95,9 +56,9 @@ void with_exchanged_shares(const Plan& plan,
                            OpId op,
                            const MovedData& data,
                            const ExchangeArray& exchange) {
-  const std::uint32_t ranks = ranks_of(plan, op);
+  const std::uint32_t ranks = ranks_of_group(plan, op);
   const DividedArray divided(data.ranges, ranks);
-  if (divided.is_there_already(data)) {
+  if (data.is_exclusive && divided.is_one_range()) {
     const std::uint32_t rank = rank_in_group(plan, op);
     divided.for_each_share(rank, [&](std::span<float> share, std::size_t) {
       std::copy(share.begin(), share.end(), data.from_each[rank].front().begin());
@@ -124,6 +85,23 @@ void with_exchanged_shares(const Plan& plan,
 
 }  // namespace
 
+DividedArray::DividedArray(Ranges ranges, std::uint32_t ranks) : ranges_(ranges), ranks_(ranks) {
+  for (const std::span<float> range : ranges) {
+    per_rank_ += largest_share(range);
+  }
+}
+
+std::span<float> DividedArray::share_of(std::span<float> range, std::uint32_t rank) const {
+  const ByteRange share =
+      chunk_of(ByteRange{0, static_cast<std::int64_t>(range.size())}, 1, ranks_, rank);
+  return range.subspan(static_cast<std::size_t>(share.begin),
+                       static_cast<std::size_t>(share.size()));
+}
+
+std::uint32_t ranks_of_group(const Plan& plan, OpId op) {
+  return static_cast<std::uint32_t>(plan.group_devices(plan.shape(op).group).size());
+}
+
 std::uint32_t rank_in_group(const Plan& plan, OpId op) {
   const auto devices = plan.group_devices(plan.shape(op).group);
   const auto found = std::find(devices.begin(), devices.end(), plan.device(op));
@@ -133,7 +111,7 @@ std::uint32_t rank_in_group(const Plan& plan, OpId op) {
 
 std::int64_t array_elements(const Plan& plan, OpId op, const MovedData& data) {
   return static_cast<std::int64_t>(divides_ranges(plan.shape(op).kind)
-                                       ? DividedArray(data.ranges, ranks_of(plan, op)).size()
+                                       ? DividedArray(data.ranges, ranks_of_group(plan, op)).size()
                                        : total(data.ranges));
 }
 

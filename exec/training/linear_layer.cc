@@ -8,16 +8,17 @@ void linear_forward(TensorKernels& kernels,
                     const float* weight,
                     std::span<const float> bias,
                     float* output) {
+  if (!bias.empty()) {
+    kernels.spread_bias(bias, shape.samples, output);
+  }
   kernels.multiply({.m = shape.samples,
                     .n = shape.outputs,
                     .k = shape.inputs,
                     .a = input,
                     .b = weight,
                     .c = output,
-                    .transposes_b = true});
-  if (!bias.empty()) {
-    kernels.add_bias(bias, shape.samples, output);
-  }
+                    .transposes_b = true,
+                    .accumulates = !bias.empty()});
 }
 
 void linear_backward_input(TensorKernels& kernels,

@@ -55,8 +55,8 @@ class TensorKernels {
   virtual ~TensorKernels() = default;
 
   virtual void multiply(const MatrixProduct& product) = 0;
-  // To each row; a row is as long as the bias.
-  virtual void add_bias(std::span<const float> bias, std::int64_t rows, float* output) = 0;
+  // Each row is a copy of the bias: what a product is added to, instead of zeros.
+  virtual void spread_bias(std::span<const float> bias, std::int64_t rows, float* output) = 0;
   // The sum of the rows, or that added to what is there.
   virtual void sum_rows(const float* from,
                         std::int64_t rows,
