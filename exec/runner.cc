@@ -14,6 +14,7 @@
 #include "core/base/diagnostics.h"
 #include "exec/gate.h"
 #include "exec/left_behind.h"
+#include "exec/stream_threads.h"
 #include "exec/stream_words.h"
 
 namespace twinrun::exec {
@@ -38,7 +39,8 @@ class PlanRun {
         messages_(plan.size()),
         own_times_(options.live_times == nullptr ? plan.size() : 0),
         times_(options.live_times == nullptr ? own_times_.data() : options.live_times),
-        streams_(plan.stream_count()) {}
+        streams_(plan.stream_count()),
+        threads_(plan, options.here, options.others != nullptr) {}
 
   [[nodiscard]] std::size_t walked_streams() const {
     std::size_t count = 0;
@@ -92,6 +94,7 @@ class PlanRun {
 
   void walk(StreamId stream) {
     try {
+      threads_.prepare(stream);
       start_.wait_for(1);
       Stream& state = streams_[index_of(stream)];
       for (const OpId op : plan_.stream_ops(stream)) {
@@ -352,6 +355,7 @@ class PlanRun {
   std::vector<OpTimes> own_times_;
   OpTimes* const times_;  // by op, written by its stream's thread alone
   std::vector<Stream> streams_;
+  const StreamThreads threads_;
   Clock::time_point begin_;
   std::mutex mutex_;
   std::condition_variable changed_;

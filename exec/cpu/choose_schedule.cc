@@ -68,6 +68,9 @@ ChosenSchedule choose_schedule(const Plan& plan, InstanceId instance, std::int64
     }
     return with(*asked, spec);
   }
+  if (spec.kind == CollectiveKind::kBarrier) {  // fewest steps, and all leave it together
+    return with(*find_collective_algorithm("recursive-doubling"), spec);
+  }
   for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {  // the ring is first
     if (!why_not(algorithm, spec)) {
       return with(algorithm, spec);

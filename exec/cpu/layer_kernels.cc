@@ -98,12 +98,35 @@ void distance_gradient(std::span<const float> output,
   }
 }
 
-void update_weights(const UpdateNumbers& rule, const UpdatedArrays& arrays) {
+namespace {
+
+// One kind and numbers that nobody else can write: the loop is then vectorised.
+template <UpdateKind kind, int moments>
+void update_by(UpdateNumbers rule, const UpdatedArrays& arrays) {
+  rule.kind = kind;
+  float* const weights = arrays.weights.data();
+  const float* const gradients = arrays.gradients.data();
+  float* const first = arrays.first_moments.data();
+  float* const second = arrays.second_moments.data();
   float none = 0;
   for (std::size_t i = 0; i < arrays.weights.size(); ++i) {
-    float& first = arrays.first_moments.empty() ? none : arrays.first_moments[i];
-    float& second = arrays.second_moments.empty() ? none : arrays.second_moments[i];
-    arrays.weights[i] = updated_weight(rule, arrays.weights[i], arrays.gradients[i], first, second);
+    weights[i] = updated_weight(rule, weights[i], gradients[i], moments > 0 ? first[i] : none,
+                                moments > 1 ? second[i] : none);
+  }
+}
+
+}  // namespace
+
+void update_weights(const UpdateNumbers& rule, const UpdatedArrays& arrays) {
+  switch (rule.kind) {
+    case UpdateKind::kIntegers:
+      return update_by<UpdateKind::kIntegers, 0>(rule, arrays);
+    case UpdateKind::kSgd:
+      return update_by<UpdateKind::kSgd, 0>(rule, arrays);
+    case UpdateKind::kMomentum:
+      return update_by<UpdateKind::kMomentum, 1>(rule, arrays);
+    case UpdateKind::kAdam:
+      return update_by<UpdateKind::kAdam, 2>(rule, arrays);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "core/plan/plan.h"
+#include "exec/cpu/checked_work.h"
 #include "exec/cpu/cpu_machine.h"
 #include "exec/execute.h"
 #include "exec/local_devices.h"
@@ -20,13 +21,14 @@ class PlanWork {
 
   [[nodiscard]] OpWork& ops();
   [[nodiscard]] const TrainingWork* training() const { return training_.get(); }
-  // Into a result: who did the products, and what there is to say about it.
+  // Into a result, after the run: who did the products, and what there is to say about it.
   void describe(const ExecuteOptions& options, Execution& out) const;
 
  private:
   CpuMachine machine_;
   std::unique_ptr<TrainingWork> training_;
   std::unique_ptr<EmulatedWork> emulation_;
+  std::unique_ptr<CheckedWork> checked_;
 };
 
 }  // namespace twinrun::exec

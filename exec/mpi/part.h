@@ -37,6 +37,7 @@ struct Part {
   bool is_emulated = false;
   std::vector<double> loss_of_samples;  // 0 of those that others have
   std::vector<UpdatedWeights> weights;
+  std::optional<std::int64_t> wrong_elements;
   std::string library;
   std::vector<std::string> warnings;
 };

@@ -89,6 +89,7 @@ void put_outcome(const Plan& plan, const Machine& machine, Outcome& outcome, Par
 void put_description(const Machine& machine, Part& part) {
   Execution described;
   machine.part->describe(described);
+  part.wrong_elements = described.wrong_elements;
   part.library = described.library;
   part.warnings = described.warnings;
 }
@@ -128,6 +129,7 @@ Part run_part(const Plan& plan, Post& post, const PartOptions& options) {
     put_description(*machine, part);
     try {
       run_with(plan, *machine, group, post, options, part);
+      put_description(*machine, part);
     } catch (const std::exception& error) {
       part.failure = Failure{FailureKind::kTimeout, no_id<OpId>(), error.what()};
     }

@@ -26,6 +26,9 @@ void with_divided_array(const Plan& plan,
   const std::uint32_t ranks = ranks_of_group(plan, op);
   const std::uint32_t rank = rank_in_group(plan, op);
   const DividedArray divided(data.ranges, ranks);
+  if (data.is_exclusive && divided.is_one_range()) {
+    return exchange(data.ranges.front(), data.ranges.front());
+  }
   const bool gathers = plan.shape(op).kind == CollectiveKind::kAllGather;
   std::vector<float> array(divided.size());
   const auto put = [&](std::span<float> share, std::size_t at) {
@@ -55,6 +58,14 @@ void with_exchanged_shares(const Plan& plan,
                            const ExchangeArray& exchange) {
   const std::uint32_t ranks = ranks_of_group(plan, op);
   const DividedArray divided(data.ranges, ranks);
+  if (data.is_exclusive && divided.is_one_range()) {
+    const std::uint32_t rank = rank_in_group(plan, op);
+    divided.for_each_share(rank, [&](std::span<float> share, std::size_t) {
+      std::copy(share.begin(), share.end(), data.from_each[rank].front().begin());
+    });
+    return exchange(data.ranges.front(),
+                    {data.from_each.front().front().data(), data.ranges.front().size()});
+  }
   std::vector<float> sent(divided.size());
   for (std::uint32_t other = 0; other < ranks; ++other) {
     divided.for_each_share(other, [&](std::span<float> share, std::size_t at) {

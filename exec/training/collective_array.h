@@ -26,6 +26,11 @@ class DividedArray {
   [[nodiscard]] std::size_t per_rank() const { return per_rank_; }
   [[nodiscard]] std::size_t size() const { return per_rank_ * ranks_; }
 
+  // One range that the ranks divide evenly is such an array already.
+  [[nodiscard]] bool is_one_range() const {
+    return ranges_.size() == 1 && size() == ranges_.front().size();
+  }
+
   // Calls with (a rank's share of a range, its place in the array).
   template <class Call>
   void for_each_share(std::uint32_t rank, const Call& call) const {

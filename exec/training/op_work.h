@@ -12,11 +12,13 @@ namespace twinrun::exec {
 // What a message or collective reads and writes on one device.
 struct MovedData {
   std::vector<std::span<float>> ranges;
-  std::vector<std::vector<std::span<float>>> from_each = {};  // of all_to_all: where it arrives
+  // Of all_to_all: where it arrives, from each rank; behind each other where it is exclusive.
+  std::vector<std::vector<std::span<float>>> from_each = {};
   bool is_taken = false;       // a sum: whoever reads it leaves 0 behind
   bool is_shared = false;      // others may write it meanwhile
   std::mutex* lock = nullptr;  // to be held while it is read, then; none where that is done
                                // by other means
+  bool is_exclusive = false;   // nobody else uses it meanwhile, nor needs what it held
 
   [[nodiscard]] std::unique_lock<std::mutex> locked() const {
     return lock == nullptr ? std::unique_lock<std::mutex>() : std::unique_lock(*lock);

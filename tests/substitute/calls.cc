@@ -104,6 +104,7 @@ void forget_calls() {
   all.faults.clear();
   all.log.clear();
   all.is_logging = false;
+  last_error = cudaSuccess;
 }
 
 void fail_call(std::string function, std::int64_t nth, int code) {

@@ -43,7 +43,6 @@ void wait_for_all(const Communicator& communicator) {
            std::chrono::steady_clock::now() > deadline;
   };
   if (!clique->wait([&] { return clique->shared.joined == clique->ranks; }, gives_up)) {
-    clique->remove_name();
     if (clique->has_failed()) {
       throw NcclFailure{clique->error(), clique->error_text()};
     }

@@ -127,6 +127,10 @@ ncclResult_t run_phases(std::vector<Creation>& creations) {
     }
   } catch (const NcclFailure& failure) {
     for (Creation& creation : creations) {
+      if (const auto clique = creation.communicator->clique()) {
+        clique->fail(failure.code, failure.text);  // the ranks that wait elsewhere need not wait on
+        clique->remove_name();
+      }
       creation.communicator->set_created(failure.code, failure.text);
     }
     return explain_failure(failure.code, failure.text);
