@@ -98,7 +98,7 @@ class CollectiveRun {
     if (!sends()) {
       return;
     }
-    for (int part = 0; part < parts_sent_; ++part) {
+    for (int part = 0; part < parts_sent_ && count > 0; ++part) {
       const std::byte* const from = send_.data + in_buffer(part, first);
       reads(from, count * size_);
       std::memcpy(clique_.slot(mine_.step, mine_.rank) + in_slot(part), from, count * size_);
@@ -141,7 +141,7 @@ class CollectiveRun {
         happens_after(clique_.arrival_edge(mine_.step, rank));
       }
     }
-    for (int part = 0; part < parts_received_; ++part) {
+    for (int part = 0; part < parts_received_ && count > 0; ++part) {
       const int sender = shape_.receives_parts ? part : work_.root;
       const std::byte* const from =
           shape_.is_reduced ? clique_.result(mine_.step) : clique_.slot(mine_.step, sender);
