@@ -9,17 +9,6 @@
 #include "exec/check_payloads.h"
 
 namespace twinrun::exec {
-namespace {
-
-std::vector<DevicePlace> places_of(const Plan& plan,
-                                   const LocalDevices& here,
-                                   const CudaSetting& setting) {
-  return device_places(
-      plan, here, {setting.runtime->device_count(), setting.local_rank, setting.processes == 1});
-}
-
-}  // namespace
-
 CudaPart::CudaPart(const Plan& plan, const ExecuteOptions& options, CudaSetting setting)
     : plan_(plan),
       setting_(std::move(setting)),
@@ -27,7 +16,10 @@ CudaPart::CudaPart(const Plan& plan, const ExecuteOptions& options, CudaSetting 
       here_(homes_.local_to(setting_.process)),
       machine_(plan,
                *setting_.runtime,
-               places_of(plan, here_, setting_),
+               device_places(plan,
+                             homes_,
+                             {setting_.runtime->device_count(), setting_.process,
+                              setting_.processes, setting_.local_rank}),
                options.is_reproducible ? ProductLibrary::kBuiltIn : ProductLibrary::kOpenBlas),
       communicators_(plan, machine_, homes_, setting_.process) {
   refuse_distant_copies(plan, homes_);

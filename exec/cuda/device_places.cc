@@ -1,12 +1,12 @@
 #include "exec/cuda/device_places.h"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "core/base/diagnostics.h"
-#include "exec/mpi/device_homes.h"
 
 namespace twinrun::exec {
 namespace {
@@ -29,56 +29,67 @@ std::vector<bool> gpus_of(const Plan& plan) {
   return any ? is_gpu : DeviceHomes::ranks(plan);
 }
 
-int first_gpu(int wanted, const VisibleGpus& gpus) {
-  const int first = gpus.local_rank * wanted;
-  if (first + wanted <= gpus.count) {
+// How many GPUs a process stands for.
+int gpus_in(const std::vector<bool>& is_gpu, const DeviceHomes& homes, int process) {
+  int out = 0;
+  for (std::size_t i = 0; i < is_gpu.size(); ++i) {
+    out += is_gpu[i] && homes.process_of(id_at<DeviceId>(i)) == process ? 1 : 0;
+  }
+  return out;
+}
+
+int first_gpu(const std::vector<bool>& is_gpu,
+              const DeviceHomes& homes,
+              const GpuProcess& process) {
+  int first = 0;
+  for (int other = process.rank - process.local_rank; other < process.rank; ++other) {
+    first += gpus_in(is_gpu, homes, other);
+  }
+  const int wanted = std::max(gpus_in(is_gpu, homes, process.rank), 1);
+  if (first + wanted <= process.gpus) {
     return first;
   }
-  if (!gpus.is_alone && gpus.count == wanted) {
+  const bool is_alone = process.processes == 1;
+  if (!is_alone && process.gpus == wanted) {
     return 0;  // the launcher shows each process its own
   }
   throw CannotRun(fmt::format(
       "the plan needs {} GPU{} {}, and there {} {}: take fewer with -n, or more machines with one "
-      "process each",
-      wanted, wanted == 1 ? "" : "s",
-      gpus.is_alone ? "in one process"
-                    : fmt::format("for process {} of its machine", gpus.local_rank),
-      gpus.count == 1 ? "is" : "are", gpus.count));
+      "process for each GPU",
+      first + wanted, first + wanted == 1 ? "" : "s", is_alone ? "in one process" : "on a machine",
+      process.gpus == 1 ? "is" : "are", process.gpus));
 }
 
 }  // namespace
 
 std::vector<DevicePlace> device_places(const Plan& plan,
-                                       const LocalDevices& here,
-                                       const VisibleGpus& gpus) {
+                                       const DeviceHomes& homes,
+                                       const GpuProcess& process) {
   const std::vector<bool> is_gpu = gpus_of(plan);
-  const auto is_mine = [&](std::size_t i) { return here.has(id_at<DeviceId>(i)); };
   std::vector<DevicePlace> out(is_gpu.size());
-  int wanted = 0;
+  bool has_any = false;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i].is_here = is_mine(i);
-    wanted += is_gpu[i] && is_mine(i) ? 1 : 0;
+    out[i].is_here = homes.process_of(id_at<DeviceId>(i)) == process.rank;
+    out[i].is_host = !is_gpu[i];
+    has_any = has_any || out[i].is_here;
   }
-  const bool has_any =
-      std::any_of(out.begin(), out.end(), [](const DevicePlace& place) { return place.is_here; });
-  const int first = has_any ? first_gpu(std::max(wanted, 1), gpus) : 0;
+  if (!has_any) {
+    return out;
+  }
+  const int first = first_gpu(is_gpu, homes, process);
   int next = first;
+  std::map<std::string_view, int> of_machine;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = {is_mine(i), !is_gpu[i], first};
-    if (is_gpu[i] && is_mine(i)) {
+    if (out[i].is_here && is_gpu[i]) {
       out[i].gpu = next++;
+      of_machine.try_emplace(machine_of(plan.device_name(id_at<DeviceId>(i))), out[i].gpu);
     }
   }
   // A host's streams are those of the first GPU of its machine.
   for (std::size_t i = 0; i < out.size(); ++i) {
-    for (std::size_t j = 0; out[i].is_here && out[i].is_host && j < out.size(); ++j) {
-      const auto machine = [&](std::size_t at) {
-        return machine_of(plan.device_name(id_at<DeviceId>(at)));
-      };
-      if (out[j].is_here && !out[j].is_host && machine(i) == machine(j)) {
-        out[i].gpu = out[j].gpu;
-        break;
-      }
+    if (out[i].is_here && !is_gpu[i]) {
+      const auto found = of_machine.find(machine_of(plan.device_name(id_at<DeviceId>(i))));
+      out[i].gpu = found == of_machine.end() ? first : found->second;
     }
   }
   return out;

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/plan/plan.h"
-#include "exec/local_devices.h"
+#include "exec/mpi/device_homes.h"
 
 namespace twinrun::exec {
 
@@ -14,19 +14,20 @@ struct DevicePlace {
   int gpu = 0;           // CUDA's number
 };
 
-// Which GPUs a process has: its number on its machine, and how many there are to see.
-struct VisibleGpus {
-  int count = 0;
-  int local_rank = 0;    // of this process, among those of its machine
-  bool is_alone = true;  // it is the only one
+// A process, and the GPUs that it sees.
+struct GpuProcess {
+  int gpus = 0;
+  int rank = 0;
+  int processes = 1;
+  int local_rank = 0;  // among those of its machine, whose ranks are neighbours
 };
 
 // By device. Devices that are named gpu… are GPUs, all others hosts; of a plan that has no such
 // name those that compute or take part in collectives are GPUs. They are taken in order: gpu0 is
-// device 0; of several processes of a machine each has the next ones, or all that it sees when that
-// is as many as it needs. CannotRun when there are not so many.
+// device 0; of several processes of a machine each has those that come after the ones before it, or
+// all that it sees when that is as many as it needs. CannotRun when there are not so many.
 std::vector<DevicePlace> device_places(const Plan& plan,
-                                       const LocalDevices& here,
-                                       const VisibleGpus& gpus);
+                                       const DeviceHomes& homes,
+                                       const GpuProcess& process);
 
 }  // namespace twinrun::exec
