@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "exec/mpi/live_table.h"
@@ -23,6 +24,16 @@ struct Names {
 constexpr std::array kLaunchers = {Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                    Names{"PMI_RANK", "PMI_SIZE"},
                                    Names{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+
+// How many of them are on this host.
+constexpr std::array kLocalSizes = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                    "LOCAL_WORLD_SIZE"};
+
+int cores_to_run_on() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  return ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -57,6 +68,15 @@ bool has_ended_here(const std::string& process) {
 std::string environment(const char* name) {
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it
   return value == nullptr ? "" : value;
+}
+
+bool has_more_processes_than_cores() {
+  for (const char* const name : kLocalSizes) {
+    if (const std::optional<int> here = number(name)) {
+      return *here > cores_to_run_on();
+    }
+  }
+  return false;
 }
 
 std::optional<LaunchedRank> launched_rank() {
