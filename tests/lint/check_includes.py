@@ -39,6 +39,7 @@ OWNERS = [
     (r"nlohmann/", {"core/io", "core/trace", "cli"}),
     (r"CLI/", {"cli"}),
     (r"pugixml\.hpp", {"core/io"}),
+    (r"zlib\.h", {"core/io"}),
     (r"boost/", {"core/base", "core/topology", "core/plan"}),
     (r"fmt/", set(ALLOWED)),  # and only in .cc files, see below
     (r"(cblas|openblas_config|f77blas)\.h", {"exec/cpu"}),
