@@ -78,6 +78,7 @@ TEST_F(Communicators, AreCreatedAndUsedByThreads) {
   ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
   int results[4] = {};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int rank = 0; rank < 4; ++rank) {
     threads.emplace_back([&, rank] {
       ncclComm_t comm = nullptr;
