@@ -60,6 +60,7 @@ CompareInput of_kineto(Context& context,
                        const std::string& argument,
                        const std::vector<std::string>& files) {
   std::vector<Source> sources;
+  sources.reserve(files.size());
   for (const std::string& file : files) {
     sources.push_back(context.source(file));
   }
