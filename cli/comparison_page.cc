@@ -50,8 +50,11 @@ std::string shown(const Cell& cell) {
   if (!cell.shown.empty()) {
     return cell.shown;
   }
-  const auto* const text = std::get_if<std::string>(&cell.value);
-  return text != nullptr ? *text : "-";
+  if (const auto* const text = std::get_if<std::string>(&cell.value)) {
+    return *text;
+  }
+  const auto* const number = std::get_if<std::int64_t>(&cell.value);
+  return number != nullptr ? fmt::format("{}", *number) : "-";
 }
 
 std::string table_html(const Table& table) {
