@@ -10,7 +10,7 @@ import { tickStep } from "./timeline_draw";
 import { hideTip, showTip } from "./tooltip";
 
 const HEIGHT = 280;
-const MARGIN = { top: 18, right: 12, bottom: 32, left: 66 };
+const MARGIN = { top: 18, right: 28, bottom: 32, left: 66 };
 
 function usedParts(curve: MemoryCurve): string[] {
   return MEMORY_PARTS.filter((part) => curve.parts[part]);

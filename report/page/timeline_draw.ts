@@ -320,12 +320,13 @@ function minimapShares(timeline: Timeline, offset: number, begin: number, end: n
   const every = Math.max(1, Math.ceil(timeline.data.ops / MOST));
   for (const row of timeline.rows)
     for (const chunk of row.chunks) {
-      const { start, end: ends } = chunk.times;
+      const { start, busy } = chunk.times;
       for (let op = 0; op < start.length; op += every) {
         const category = timeline.data.labels[chunk.labels.label[op]][1];
         const first = Math.max(0, (chunk.start - offset + start[op] - begin) * perNs);
-        const stop = op + every < start.length && every > 1 ? start[op + every] : ends[op];
-        const last = Math.min(columns, (chunk.start - offset + stop - begin) * perNs);
+        // For those passed over too: as long as all of them together.
+        const length = busy[Math.min(op + every, start.length)] - busy[op];
+        const last = Math.min(columns, (chunk.start - offset + start[op] + length - begin) * perNs);
         for (let column = Math.floor(first); column < last; column++)
           shares[column * categories + category] +=
             (Math.min(last, column + 1) - Math.max(first, column)) / devices;
