@@ -123,6 +123,16 @@ void add_run_file_options(CLI::App& app, RunFiles& files) {
   app.add_flag("--force", files.force, "replace a run or trace that is there");
 }
 
+void check_run_folder(const RunFiles& files) {
+  if (files.out.empty() || files.force) {
+    return;
+  }
+  const std::filesystem::path result = std::filesystem::path(files.out) / "result.json";
+  if (std::filesystem::exists(result)) {
+    throw UsageError(fmt::format("{} holds a run already", files.out), "--force replaces it");
+  }
+}
+
 std::vector<std::string> write_run_files(const RunFiles& files,
                                          const RunInput& input,
                                          const Trace& trace,

@@ -16,6 +16,7 @@
 #include "cli/progress.h"
 #include "cli/run_folder.h"
 #include "cli/run_input.h"
+#include "cli/run_log.h"
 #include "cli/run_result.h"
 #include "cli/simulated_run.h"
 #include "cli/topology_input.h"
@@ -141,6 +142,8 @@ void describe_job(const RunFacts& facts,
 }
 
 Output run_simulate(Context& context, const SimulateOptions& options) {
+  check_run_folder(options.files);
+  RunLog log(options.files);
   const RunInput input = read_run_input(context, options.run);
   sim::SimulationOptions simulation = simulation_options(options, input.topology);
   Progress progress(context, "simulating " + options.run.input);
@@ -168,6 +171,7 @@ Output run_simulate(Context& context, const SimulateOptions& options) {
     output.json["memory_advice"] = advice.substr(0, advice.find('\n'));
     output.exit_code = options.allow_oom ? kSuccess : kCannotRun;
   }
+  log.say(output.text);
   for (const std::string& line :
        write_run_files(options.files, input, run.simulation.trace, output.json)) {
     context.say(line);

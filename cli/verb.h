@@ -43,6 +43,7 @@ std::size_t check_word(std::string_view what,
                        std::span<const std::string_view> words);
 
 Run add_collective(CLI::App& app);
+Run add_compare(CLI::App& app);
 Run add_completion(CLI::App& app);
 Run add_doctor(CLI::App& app);
 Run add_execute(CLI::App& app);

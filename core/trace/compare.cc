@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 namespace twinrun {
@@ -146,6 +147,61 @@ void set_ops(
   }
 }
 
+// Of each name the op that has the largest part on the path.
+struct LargestPart {
+  double on_path_s = 0;
+  double difference_s = 0;
+};
+
+bool is_mostly_on(const LargestPart& part, const NameDifference& name) {
+  constexpr double kMostOfIt = 0.9;
+  constexpr double kFartherApart = 1.5;
+  return part.on_path_s > 0 && part.on_path_s >= kMostOfIt * std::abs(name.on_path_s) &&
+         part.difference_s > kFartherApart * std::abs(name.b_s - name.a_s);
+}
+
+void add_to(NameDifference& name, const OpDifference& op, LargestPart& largest) {
+  name.ranks += 1;
+  name.a_s += op.a_s;
+  name.b_s += op.b_s;
+  name.a_waiting_s += op.a_waiting_s;
+  name.b_waiting_s += op.b_waiting_s;
+  name.on_path_s += op.on_path_s;
+  name.is_in_both = name.is_in_both || op.joined_by != JoinedBy::kNothing;
+  if (name.most_on.empty() || std::abs(op.on_path_s) > largest.on_path_s) {
+    largest = {std::abs(op.on_path_s), std::abs(op.b_s - op.a_s)};
+    name.most_on = op.name;
+  }
+}
+
+void set_names(std::size_t most, Comparison& out) {
+  std::map<std::string_view, std::size_t> known;
+  std::vector<LargestPart> largest;
+  for (const OpDifference& op : out.ops) {
+    const auto [at, is_new] = known.try_emplace(name_within_step(op.name), out.names.size());
+    if (is_new) {
+      out.names.emplace_back().name = at->first;
+      largest.emplace_back();
+    }
+    add_to(out.names[at->second], op, largest[at->second]);
+  }
+  for (std::size_t i = 0; i < out.names.size(); ++i) {
+    NameDifference& name = out.names[i];
+    for (double NameDifference::*const time :
+         {&NameDifference::a_s, &NameDifference::b_s, &NameDifference::a_waiting_s,
+          &NameDifference::b_waiting_s}) {
+      name.*time /= static_cast<double>(name.ranks);
+    }
+    name.is_mostly_on_one = is_mostly_on(largest[i], name);
+    name.share_pct = percent_of(name.on_path_s, out.step_difference_s);
+  }
+  const auto key = [](const NameDifference& name) {
+    return std::pair(std::abs(name.on_path_s), std::abs(name.b_s - name.a_s));
+  };
+  out.names_left_out =
+      keep_worst(out.names, most, [&](const auto& x, const auto& y) { return key(x) > key(y); });
+}
+
 void set_waits(const Side& slower, const ErrorShares& shares, Comparison& out) {
   const auto add = [&](std::string_view before, double in_a, double in_b, double on_path) {
     if (on_path != 0) {
@@ -159,6 +215,20 @@ void set_waits(const Side& slower, const ErrorShares& shares, Comparison& out) {
   }
   add("", std::max(0.0, -shares.end_s), std::max(0.0, shares.end_s), shares.end_s);
   out.waiting_share_pct = percent_of(out.waiting_difference_s, shares.difference_s);
+}
+
+// Whose ops the shares belong to.
+void set_device_shares(const Side& slower, const ErrorShares& shares, Comparison& out) {
+  std::map<std::string_view, double> by_device;
+  const Plan& plan = slower.folded.plan();
+  for (const OpShare& share : shares.ops) {
+    const DeviceId device = plan.device(slower.folded[share.in_slower].op);
+    by_device[plan.device_name(device)] += share.working_s + share.waiting_s;
+  }
+  for (DeviceDifference& device : out.devices) {
+    const auto found = by_device.find(shares.b_is_slower ? device.device_in_b : device.device);
+    device.on_path_s = found == by_device.end() ? 0 : found->second;
+  }
 }
 
 std::size_t set_lonely(const FoldedRun& run,
@@ -237,6 +307,7 @@ Comparison compare(const ComparedRun& a_run,
   out.step_difference_s = shares.difference_s;
   out.b_is_slower = shares.b_is_slower;
   set_ops(a, b, join, shares, out);
+  set_names(options.most_ops, out);
   set_waits(shares.b_is_slower ? b : a, shares, out);
   out.ops_left_out = keep_worst(out.ops, options.most_ops, is_worse);
   keep_worst(out.waits, options.most_ops, [](const WaitDifference& x, const WaitDifference& y) {
@@ -247,6 +318,7 @@ Comparison compare(const ComparedRun& a_run,
   out.kinds = compare_kinds(a.folded, b.folded);
   out.phases = compare_phases(a.folded, b.folded);
   out.devices = compare_devices(a.index, a.folded, b.index, b.folded);
+  set_device_shares(shares.b_is_slower ? b : a, shares, out);
   out.collectives = compare_collectives(a.folded, b.folded, join);
   out.links = compare_links(a.folded.trace(), b.folded.trace(), out.collectives);
   out.paths = {last_step_of_path(a.folded), last_step_of_path(b.folded), {}};

@@ -62,6 +62,21 @@ struct OpDifference {
   std::optional<double> share_pct;  // of that difference; nothing when there is none to share
 };
 
+// The ops of one name on all ranks: what a layer or a bucket has to do with the difference.
+struct NameDifference {
+  std::string name;       // without step and rank: "forward/fc1"
+  std::size_t ranks = 0;  // ops of this name that both runs have, or one alone
+  double a_s = 0;         // mean over the ranks, start to end; 0 where the run has none
+  double b_s = 0;
+  double a_waiting_s = 0;
+  double b_waiting_s = 0;
+  double on_path_s = 0;  // sum over the ranks
+  std::optional<double> share_pct;
+  std::string most_on;            // the op with the largest part of it
+  bool is_mostly_on_one = false;  // … nine tenths or more, and farther apart than on other ranks
+  bool is_in_both = false;
+};
+
 // A wait on the critical path of the slower run, before an op.
 struct WaitDifference {
   std::string before;  // name of the op; "" at the end of the last step
@@ -107,6 +122,8 @@ struct Comparison {
   bool b_is_slower = true;        // along whose critical path they were found
   std::vector<OpDifference> ops;  // of both runs; largest share first, then farthest apart
   std::size_t ops_left_out = 0;
+  std::vector<NameDifference> names;  // the same without ranks
+  std::size_t names_left_out = 0;
   std::vector<WaitDifference> waits;  // largest share first
   double waiting_difference_s = 0;    // of all waits on the path
   std::optional<double> waiting_share_pct;

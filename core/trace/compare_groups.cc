@@ -197,7 +197,7 @@ std::vector<DeviceDifference> compare_devices(const TraceIndex& a_index,
     if (!a_has[i] && !is_joined) {
       continue;
     }
-    DeviceDifference device{std::string(a.plan().device_name(id_at<DeviceId>(i))), "", {}, {}};
+    DeviceDifference device{std::string(a.plan().device_name(id_at<DeviceId>(i))), "", {}, {}, 0};
     device.a = a_has[i] ? std::optional(a_times[i]) : std::nullopt;
     if (is_joined) {
       device.device_in_b = b.plan().device_name(in_b[i]);
@@ -209,7 +209,7 @@ std::vector<DeviceDifference> compare_devices(const TraceIndex& a_index,
   for (std::size_t i = 0; i < b_times.size(); ++i) {
     if (b_has[i]) {
       const std::string name(b.plan().device_name(id_at<DeviceId>(i)));
-      out.push_back({name, name, std::nullopt, b_times[i]});
+      out.push_back({name, name, std::nullopt, b_times[i], 0});
     }
   }
   std::stable_sort(out.begin(), out.end(),

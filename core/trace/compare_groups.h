@@ -49,8 +49,9 @@ struct DeviceDifference {
   std::string device_in_b;  // "" when it is only in a
   std::optional<DeviceTimes> a;
   std::optional<DeviceTimes> b;
+  double on_path_s = 0;  // what its ops and their waits add to the difference (error_shares.h)
 };
-// Of the devices that have ops; farthest apart in working time first.
+// Of the devices that have ops; farthest apart in working time first. compare() fills in the path.
 std::vector<DeviceDifference> compare_devices(const TraceIndex& a_index,
                                               const FoldedRun& a,
                                               const TraceIndex& b_index,

@@ -43,15 +43,13 @@ DeviceUse use_of(OfDevice raw, Time makespan) {
   return use;
 }
 
-std::vector<DeviceUse> use_of_devices(const TraceIndex& index,
-                                      const CountedSteps* steps,
-                                      Time whole) {
-  std::vector<DeviceUse> out;
-  out.reserve(index.plan.device_count());
-  for (std::size_t d = 0; d < index.plan.device_count(); ++d) {
-    out.push_back(use_of(intervals_of(index, id_at<DeviceId>(d), steps), whole));
-  }
-  return out;
+// In which no op of the device went on, of some part of the run.
+Time idle_in(const TraceIndex& index, DeviceId device, const Interval& window) {
+  OfDevice all = intervals_of(index, device, nullptr);
+  const Intervals busy =
+      united(united(united(std::move(all.compute)), united(std::move(all.communication))),
+             united(std::move(all.host)));
+  return length(difference({window}, busy));
 }
 
 }  // namespace
@@ -62,11 +60,23 @@ bool is_communication(OpKind kind) {
 }
 
 std::vector<DeviceUse> device_use(const TraceIndex& index) {
-  return use_of_devices(index, nullptr, index.trace.makespan);
+  std::vector<DeviceUse> out;
+  out.reserve(index.plan.device_count());
+  for (std::size_t d = 0; d < index.plan.device_count(); ++d) {
+    out.push_back(use_of(intervals_of(index, id_at<DeviceId>(d), nullptr), index.trace.makespan));
+  }
+  return out;
 }
 
 std::vector<DeviceUse> device_use(const TraceIndex& index, const CountedSteps& steps) {
-  return use_of_devices(index, &steps, steps.end() - steps.begin());
+  std::vector<DeviceUse> out;
+  out.reserve(index.plan.device_count());
+  for (std::size_t d = 0; d < index.plan.device_count(); ++d) {
+    const auto device = id_at<DeviceId>(d);
+    out.push_back(use_of(intervals_of(index, device, &steps), Time{}));
+    out.back().idle = idle_in(index, device, {steps.begin(), steps.end()});
+  }
+  return out;
 }
 
 std::vector<DeviceUse> device_use(const Plan& plan, const Trace& trace) {

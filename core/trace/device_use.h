@@ -25,7 +25,8 @@ bool is_communication(OpKind kind);
 
 std::vector<DeviceUse> device_use(const TraceIndex& index);  // by DeviceId
 std::vector<DeviceUse> device_use(const Plan& plan, const Trace& trace);
-// By the ops of these steps alone; idle is what they leave of the steps.
+// By the ops of these steps alone; idle is what all ops leave of the time from the first to the
+// last.
 std::vector<DeviceUse> device_use(const TraceIndex& index, const CountedSteps& steps);
 
 }  // namespace twinrun

@@ -71,6 +71,13 @@ class Execute(unittest.TestCase):
             kept = json.loads(pathlib.Path(folder, "run", "result.json").read_text())
             self.assertEqual(kept["weights_sha256"], job["weights_sha256"])
             self.assertTrue(list(pathlib.Path(folder, "run", "traces").iterdir()))
+            log = pathlib.Path(folder, "run", "log.txt").read_text()
+            self.assertRegex(log, r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ  twinrun .* execute .*--data integers")
+            self.assertIn(job["weights_sha256"], log)
+            again = twinrun("execute", MLP, "--backend", "cpu", "--out", folder + "/run")
+            self.assertEqual((again.returncode, again.stdout), (2, ""))
+            self.assertIn("--force", again.stderr)
+            self.assertEqual(pathlib.Path(folder, "run", "log.txt").read_text(), log)
 
     def test_what_cannot_be_run_yet_is_refused_with_the_op(self):
         cut_inside_a_pair = ["--model", "mlp-12-16-8-16-8-4", "--topology", "dgx1-v100:gpus=4"]

@@ -26,9 +26,10 @@ ALLOWED = {
     "core/io": {"core/*"},
     "sim": {"core/*"},
     "exec": {"core/*", "exec/cpu", "exec/mpi", "exec/cuda"},  # the table over the backends
-    "exec/cpu": {"core/*", "exec"},
-    "exec/mpi": {"core/*", "exec", "exec/cpu"},  # its devices are CPUs
-    "exec/cuda": {"core/*", "exec"},
+    "exec/training": {"core/*", "exec"},  # what payloads mean, whoever computes
+    "exec/cpu": {"core/*", "exec", "exec/training"},
+    "exec/mpi": {"core/*", "exec", "exec/training", "exec/cpu"},  # its devices are CPUs
+    "exec/cuda": {"core/*", "exec", "exec/training", "exec/cpu", "exec/mpi"},  # hosts serve; processes join
     "report": {"core/*"},
     "cli": {"core/*", "sim", "exec", "report"},
     "tests": {"core/*", "sim", "exec", "exec/*", "report", "cli"},
@@ -40,6 +41,7 @@ OWNERS = [
     (r"CLI/", {"cli"}),
     (r"pugixml\.hpp", {"core/io"}),
     (r"boost/(asio|beast)", {"cli"}),  # the server of `serve`
+    (r"zlib\.h", {"core/io"}),
     (r"boost/", {"core/base", "core/topology", "core/plan"}),
     (r"fmt/", set(ALLOWED)),  # and only in .cc files, see below
     (r"(cblas|openblas_config|f77blas)\.h", {"exec/cpu"}),
