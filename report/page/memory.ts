@@ -112,7 +112,7 @@ export function memorySection(runs: Run[]): Section | null {
     value: String(index),
     text: fromTo(curve.devices[0], curve.devices[curve.devices.length - 1], curve.devices.length),
   }));
-  const peaks = run.result.memory;
+  const peaks = run.result.memory ?? [];
   const parts = MEMORY_PARTS.filter((part) => peaks.some((peak) => peak.parts[part]));
   return section(
     "memory",
@@ -122,7 +122,7 @@ export function memorySection(runs: Run[]): Section | null {
     note(memory.left_out),
     names.length > 1 ? choice("Devices", names, "0", (value) => show(Number(value))) : null,
     holder,
-    asTable(
+    !peaks.length ? null : asTable(
       table(
         "Peak memory of the devices",
         [

@@ -29,7 +29,7 @@ export function collectivesSection(runs: Run[]): Section | null {
         { title: "busbw", number: true, text: (row) => gigabytesPerSecond(row.busbw_GBps) },
         { title: "limited by", text: (row) => row.bottleneck ?? NONE },
       ],
-      run.result.collectives,
+      run.result.collectives ?? [],
     ),
   );
 }
