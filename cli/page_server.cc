@@ -1,6 +1,7 @@
 #include "cli/page_server.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -42,6 +43,8 @@ constexpr std::size_t kHandlers = 2;
 constexpr std::chrono::milliseconds kLongestNap{16};
 constexpr std::chrono::seconds kReadTime{15};
 constexpr std::chrono::seconds kWriteTime{30};
+constexpr std::chrono::seconds kLingerTime{2};
+constexpr std::size_t kMostDroppedBytes = 1 << 20;
 
 std::string decoded(std::string_view text) {
   const auto digit = [](char c) {
@@ -240,7 +243,21 @@ class PageServer::Listening {
       stream.expires_after(kWriteTime);
       co_await http::async_write(stream, response, asio::redirect_error(use_awaitable, error));
     }
-    stream.socket().shutdown(tcp::socket::shutdown_both, error);
+    stream.socket().shutdown(tcp::socket::shutdown_send, error);
+    co_await read_to_end(stream);
+  }
+
+  // Closing a socket with something unread takes the answer away from who is still sending.
+  static asio::awaitable<void> read_to_end(beast::tcp_stream& stream) {
+    std::array<char, 4096> dropped;
+    beast::error_code error;
+    std::size_t left = kMostDroppedBytes;
+    stream.expires_after(kLingerTime);
+    while (!error && left > 0) {
+      const std::size_t count = co_await stream.async_read_some(
+          asio::buffer(dropped), asio::redirect_error(use_awaitable, error));
+      left -= std::min(left, count);
+    }
   }
 
   // What to say to one who does not speak HTTP, or too much of it.

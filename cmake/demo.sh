@@ -1,17 +1,33 @@
 #!/bin/sh
-# The main job in a few commands, each shown before it runs. `make demo` calls this after building.
+# The main job in a few commands, each shown before it runs. `make demo` calls this after building; it leaves build/demo.
 set -eu
 PATH=$PWD/build/release:$PATH
+AT=build/demo
+rm -rf $AT
+mkdir -p $AT
 
+say() { printf '\n# %s\n' "$*"; }
 run() {
-  printf '\n$ %s\n' "$*"
+  printf '$ %s\n' "$*"
   "$@"
 }
 
-run twinrun topo show dgx-a100
-run twinrun topo paths dgx-h100:nodes=4 node0/gpu0 node3/gpu7
-run twinrun collective all_reduce --topology dgx1-v100 -b 1K -e 1G -f 32
-run twinrun simulate jobs/four-gpu-step.plan.json --topology pcie-8gpu
-run twinrun simulate jobs/resnet50-ddp-8gpu.json
-run twinrun sweep jobs/resnet50-ddp-8gpu.json --set training.local_batch_size=1,4,16,64
-run twinrun explain jobs/resnet50-ps-8gpu.json
+say 'ResNet-50 on the eight GPUs of a DGX-1: DataParallel, parameter server or ring?'
+run twinrun sweep jobs/resnet50-ps-8gpu.json --set parallelism.strategy=data_parallel,parameter_server,ddp
+run twinrun explain jobs/resnet50-ps-8gpu.json --only server_or_ring,bottleneck_link,fastest_strategy
+
+say 'With a server: how large a batch makes compute hide communication?'
+run twinrun sweep jobs/resnet50-ps-8gpu.json --set training.local_batch_size=8,16,32,64,128 --out $AT/batch -q
+run twinrun explain jobs/resnet50-ps-8gpu.json --only batch_where_t1_equals_t2
+
+say 'A perceptron trained for real on four CPU devices of this machine, with the ring and with the server: the same loss'
+run twinrun execute jobs/mlp-4cpu.json --backend cpu --steps 20 --out $AT/ring -q
+run twinrun execute jobs/mlp-4cpu.json --backend cpu --steps 20 --set parallelism.strategy=parameter_server --out $AT/server -q
+
+say 'The same plan simulated on this machine as measured, and beside what really happened'
+run twinrun calibrate --backend cpu --quick -o $AT/machine.json
+run twinrun simulate jobs/mlp-4cpu.json --set topology=$AT/machine.json --out $AT/ring-simulated -q
+run twinrun compare $AT/ring-simulated $AT/ring
+
+say 'All of it on a page'
+run twinrun report $AT/ring-simulated $AT/ring $AT/batch -o $AT/report.html

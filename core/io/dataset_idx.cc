@@ -28,9 +28,7 @@ class IdxReader {
     const bool is_idx =
         text_.size() >= 4 && text_[0] == 0 && text_[1] == 0 && text_[3] > 0 && bytes_of_type() > 0;
     if (!is_idx || text_.size() < header_size()) {
-      complain("this is no IDX file",
-               "two zero bytes, the type 8 to 14, the number of dimensions; unpack it if it is "
-               "packed (gunzip)");
+      complain("this is no IDX file", "two zero bytes, the type 8 to 14, the number of dimensions");
       return out;
     }
     std::int64_t count = 1;

@@ -95,7 +95,7 @@ TEST(IdxDataset, ReadsEveryTypeWithTheHighestByteFirst) {
 TEST(IdxDataset, RefusesWhatIsNone) {
   const std::string labels = idx(0x08, {2}, "\x01\x02");
   for (const std::string& images :
-       {std::string("\x1F\x8B\x08\x00", 4), std::string(), idx(0x08, {2, 3}, "cut"),
+       {std::string("PK\x03\x04", 4), std::string(), idx(0x08, {2, 3}, "cut"),
         idx(0x08, {2, 1}, "long"), idx(0x08, {3, 1}, "abc"), idx(0x08, {0, 1}, ""),
         idx(0x07, {2, 1}, "ab"), idx(0x08, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}, "")}) {
     Diagnostics diagnostics;
