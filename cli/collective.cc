@@ -1,6 +1,6 @@
+#include "cli/collective.h"
+
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,66 +15,26 @@
 #include "cli/verb.h"
 #include "core/io/algorithm_words.h"
 #include "core/plan/collective_calls.h"
-#include "sim/simulate.h"
-
-// nccl-tests, simulated: one collective, many sizes.
 
 namespace twinrun::cli {
 namespace {
 
-constexpr std::array<std::string_view, 7> kCollectiveWords = {
-    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all", "send_recv"};
-constexpr std::size_t kSendRecv = 6;
-
-struct CollectiveOptions {
-  std::string collective;
-  std::string topology;
-  std::string ranks = "all";
-  std::string begin = "32M";
-  std::string end;
-  double factor = 2;
-  std::string algorithm = "auto";
-  std::string fidelity = "auto";
-  std::string dtype = "fp32";
-  std::uint32_t root = 0;
-  std::string servers;
-};
-
-struct SizeRow {
-  Bytes bytes{};
-  Time time{};
-  std::string algorithm;
-  std::string protocol;
-  std::string bottleneck;
-  std::string why;
-};
-
-// The words of the options, understood.
-struct Choice {
-  std::size_t collective = 0;  // of kCollectiveWords
-  Dtype dtype = Dtype::kFp32;
-  sim::Fidelity fidelity = sim::Fidelity::kAuto;
-
-  [[nodiscard]] bool is_send_recv() const { return collective == kSendRecv; }
-  [[nodiscard]] CollectiveKind kind() const { return static_cast<CollectiveKind>(collective); }
-};
-
-Plan plan_of(const CollectiveOptions& options,
-             const Choice& choice,
-             const Topology& topology,
-             const std::vector<VertexId>& ranks,
+Plan plan_of(const CollectivePlace& place,
+             const CollectiveChoice& choice,
+             const std::string& algorithm,
+             std::uint32_t root,
              Bytes bytes) {
   std::vector<std::string> devices;
-  devices.reserve(ranks.size());
-  for (const VertexId rank : ranks) {
-    devices.push_back(topology.name(rank));
+  devices.reserve(place.ranks.size());
+  for (const VertexId rank : place.ranks) {
+    devices.push_back(place.topology.name(rank));
   }
   CollectiveCall call;
   call.bytes = bytes;
   if (!choice.is_send_recv()) {
     call.kind = choice.kind();
   }
-  return plan_of_calls(devices, {&call, 1}, {options.algorithm, choice.dtype, options.root});
+  return plan_of_calls(devices, {&call, 1}, {algorithm, choice.dtype, root});
 }
 
 std::string busiest_link(const Trace& trace) {
@@ -84,39 +44,9 @@ std::string busiest_link(const Trace& trace) {
   return busiest == trace.links.end() || busiest->bytes == 0 ? "" : busiest->link;
 }
 
-SizeRow run_size(const CollectiveOptions& options,
-                 const Choice& choice,
-                 const Topology& topology,
-                 const std::vector<VertexId>& ranks,
-                 const sim::SimulationOptions& simulation,
-                 Bytes bytes) {
-  const Plan plan = plan_of(options, choice, topology, ranks, bytes);
-  const sim::Simulation run = sim::simulate(plan, topology, simulation);
-  SizeRow row;
-  row.bytes = bytes;
-  row.time = run.trace.makespan;
-  if (!run.trace.collectives.empty()) {
-    row.algorithm = run.trace.collectives.front().algorithm;
-    row.protocol = run.trace.collectives.front().protocol;
-    row.bottleneck = run.trace.collectives.front().bottleneck;
-  }
-  if (row.bottleneck.empty()) {
-    row.bottleneck = busiest_link(run.trace);
-  }
-  row.why = run.fidelity.empty() ? "" : run.fidelity;
-  if (!run.why.empty()) {
-    row.why += ": " + run.why;
-  }
-  return row;
-}
-
-Cell rate_cell(double bytes, double seconds) {
-  return seconds > 0 && bytes > 0
-             ? Cell(bytes / seconds / 1e9, fmt::format("{:.2f}", bytes / seconds / 1e9))
-             : Cell();
-}
-
-Table size_table(const std::vector<SizeRow>& rows, const Choice& choice, std::size_t ranks) {
+Table size_table(const std::vector<SimulatedSize>& rows,
+                 const CollectiveChoice& choice,
+                 std::size_t ranks) {
   const std::int64_t element = stored_bytes(choice.dtype);
   const double factor = choice.is_send_recv() ? 1 : bus_factor(choice.kind(), ranks);
   Table table;
@@ -129,7 +59,7 @@ Table size_table(const std::vector<SizeRow>& rows, const Choice& choice, std::si
                    {"algorithm"},
                    {"protocol"},
                    {"bottleneck"}};
-  for (const SizeRow& row : rows) {
+  for (const SimulatedSize& row : rows) {
     const double seconds = to_seconds(row.time);
     const auto bytes = static_cast<double>(row.bytes.count);
     const auto text = [](const std::string& word) { return word.empty() ? Cell() : Cell(word); };
@@ -150,8 +80,17 @@ Bytes size_argument(const char* flag, const std::string& text) {
   return *size;
 }
 
-Choice check_options(const CollectiveOptions& options) {
-  Choice choice;
+std::vector<Bytes> sizes_of(const CollectiveOptions& options) {
+  const Bytes begin = size_argument("-b", options.begin);
+  const Bytes end = options.end.empty() ? begin : size_argument("-e", options.end);
+  if (end < begin) {
+    throw UsageError(fmt::format("-e {} is less than -b {}", options.end, options.begin));
+  }
+  return size_series(begin, end, options.factor);
+}
+
+CollectiveChoice check_options(const CollectiveOptions& options) {
+  CollectiveChoice choice;
   choice.collective = check_word("collective", options.collective, kCollectiveWords);
   choice.fidelity =
       static_cast<sim::Fidelity>(check_word("fidelity", options.fidelity, sim::kFidelityWords));
@@ -159,55 +98,100 @@ Choice check_options(const CollectiveOptions& options) {
   if (!is_algorithm_word(options.algorithm)) {
     check_word("algorithm", options.algorithm, algorithm_words());
   }
+  choice.sizes = sizes_of(options);
   return choice;
 }
 
-Output run_collective(Context& context, const CollectiveOptions& options) {
-  const Choice choice = check_options(options);
-  const Bytes begin = size_argument("-b", options.begin);
-  const Bytes end = options.end.empty() ? begin : size_argument("-e", options.end);
-  if (end < begin) {
-    throw UsageError(fmt::format("-e {} is less than -b {}", options.end, options.begin));
+Output simulate_collective(Context& context,
+                           const CollectiveOptions& options,
+                           const CollectiveChoice& choice) {
+  if (options.topology.empty()) {
+    throw UsageError("--topology is required", "--topology dgx-a100, or --backend cpu to measure");
   }
-  const Topology topology = load_topology(context, options.topology);
-  const std::vector<VertexId> ranks = rank_list(topology, options.ranks);
-  if (options.root >= ranks.size()) {
-    throw UsageError(
-        fmt::format("--root {}: the ranks are 0 to {}", options.root, ranks.size() - 1));
-  }
-  sim::SimulationOptions simulation;
-  simulation.fidelity = choice.fidelity;
-  if (!options.servers.empty()) {
-    simulation.servers = rank_list(topology, options.servers);
-  }
-  std::vector<SizeRow> rows;
-  for (const Bytes bytes : size_series(begin, end, options.factor)) {
-    rows.push_back(run_size(options, choice, topology, ranks, simulation, bytes));
+  const CollectivePlace place = find_place(context, options);
+  std::vector<SimulatedSize> rows;
+  for (const Bytes bytes : choice.sizes) {
+    rows.push_back(simulate_size(place, choice, options.algorithm, options.root, bytes));
   }
   Output output;
   output.rows_key = "rows";
   output.json["collective"] = options.collective;
-  output.json["topology"] = topology.name();
-  output.json["ranks"] = ranks.size();
+  output.json["topology"] = place.topology.name();
+  output.json["ranks"] = place.ranks.size();
   output.json["fidelity"] = rows.back().why;
   output.text =
       fmt::format("# {} over {} ranks of {} · type {} · algorithm {} · {}\n", options.collective,
-                  ranks.size(), topology.name(), options.dtype, options.algorithm,
+                  place.ranks.size(), place.topology.name(), options.dtype, options.algorithm,
                   rows.back().why.empty() ? "nothing to send" : rows.back().why);
-  output.tables.push_back(size_table(rows, choice, ranks.size()));
+  output.tables.push_back(size_table(rows, choice, place.ranks.size()));
   output.json["rows"] = to_json(output.tables.front());
   return output;
 }
 
+Output run_collective(Context& context, const CollectiveOptions& options) {
+  const CollectiveChoice choice = check_options(options);
+  return options.backend == "sim" ? simulate_collective(context, options, choice)
+                                  : measure_collective(context, options, choice);
+}
+
 }  // namespace
+
+Cell rate_cell(double bytes, double seconds) {
+  return seconds > 0 && bytes > 0
+             ? Cell(bytes / seconds / 1e9, fmt::format("{:.2f}", bytes / seconds / 1e9))
+             : Cell();
+}
+
+CollectivePlace find_place(Context& context, const CollectiveOptions& options) {
+  CollectivePlace place{load_topology(context, options.topology), {}, {}};
+  place.ranks = rank_list(place.topology, options.ranks);
+  if (options.root >= place.ranks.size()) {
+    throw UsageError(
+        fmt::format("--root {}: the ranks are 0 to {}", options.root, place.ranks.size() - 1));
+  }
+  if (!options.servers.empty()) {
+    place.servers = rank_list(place.topology, options.servers);
+  }
+  return place;
+}
+
+SimulatedSize simulate_size(const CollectivePlace& place,
+                            const CollectiveChoice& choice,
+                            const std::string& algorithm,
+                            std::uint32_t root,
+                            Bytes bytes) {
+  const Plan plan = plan_of(place, choice, algorithm, root, bytes);
+  sim::SimulationOptions simulation;
+  simulation.fidelity = choice.fidelity;
+  simulation.servers = place.servers;
+  const sim::Simulation run = sim::simulate(plan, place.topology, simulation);
+  SimulatedSize row;
+  row.bytes = bytes;
+  row.time = run.trace.makespan;
+  if (!run.trace.collectives.empty()) {
+    row.algorithm = run.trace.collectives.front().algorithm;
+    row.protocol = run.trace.collectives.front().protocol;
+    row.bottleneck = run.trace.collectives.front().bottleneck;
+  }
+  if (row.bottleneck.empty()) {
+    row.bottleneck = busiest_link(run.trace);
+  }
+  row.why = run.fidelity.empty() ? "" : run.fidelity;
+  if (!run.why.empty()) {
+    row.why += ": " + run.why;
+  }
+  return row;
+}
 
 Run add_collective(CLI::App& app) {
   const auto options = std::make_shared<CollectiveOptions>();
   app.add_option("collective", options->collective, "what to time")
       ->required()
       ->type_name("all_reduce|reduce_scatter|all_gather|broadcast|reduce|all_to_all|send_recv");
-  app.add_option("--topology", options->topology, "a name, a file or an expression")
-      ->required()
+  app.add_option(
+         "--topology", options->topology,
+         "a name, a file or an expression; left out, --backend cpu and mpi take the cores of "
+         "this machine")
       ->type_name("TOPOLOGY");
   app.add_option("--ranks", options->ranks,
                  "all, the first so many, or names: node0/gpu0,node1/gpu0")
@@ -230,6 +214,18 @@ Run add_collective(CLI::App& app) {
   app.add_option("--servers", options->servers,
                  "devices of their own for a parameter server: names, as for --ranks")
       ->type_name("RANKS");
+  app.add_option("--backend", options->backend,
+                 "simulate it, or measure it: by threads, processes of MPI, GPUs")
+      ->type_name("sim|cpu|mpi|cuda");
+  app.add_option("-n,--iterations", options->iterations, "of each size that are measured")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("N");
+  app.add_option("-w,--warmup", options->warmups, "of each size before those")
+      ->check(CLI::Range(0, 1'000'000))
+      ->type_name("N");
+  app.add_option("--timeout", options->timeout_s, "seconds without a measured collective ending")
+      ->check(CLI::Range(0.01, 1e6))
+      ->type_name("S");
   return [options](Context& context) { return run_collective(context, *options); };
 }
 

@@ -1,10 +1,6 @@
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <cmath>
-#include <csignal>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,14 +10,15 @@
 
 #include <CLI/App.hpp>
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include "cli/backend_run.h"
 #include "cli/execute_sweep.h"
 #include "cli/job_result.h"
 #include "cli/progress.h"
 #include "cli/repeated_command.h"
 #include "cli/run_folder.h"
 #include "cli/run_input.h"
+#include "cli/run_log.h"
 #include "cli/run_result.h"
 #include "cli/verb.h"
 #include "core/io/read_dataset.h"
@@ -72,43 +69,6 @@ std::optional<Dataset> read_data(const std::string& data, const RunInput& input)
   return out;
 }
 
-std::atomic<bool> interrupted{false};  // a signal handler can reach nothing else
-std::atomic<bool> terminated{false};   // … by SIGTERM
-
-extern "C" void ask_to_end(int signal) {
-  const bool is_impatient = interrupted.exchange(true) && signal == SIGINT;
-  if (is_impatient) {
-    ::_exit(128 + signal);
-  }
-  terminated = signal == SIGTERM;
-}
-
-// While it lives, Ctrl-C and SIGTERM end the run in order, with what is there kept.
-class InterruptGuard {
- public:
-  InterruptGuard()
-      : on_interrupt_(std::signal(SIGINT, ask_to_end)),
-        on_terminate_(std::signal(SIGTERM, ask_to_end)) {}
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-  ~InterruptGuard() {
-    std::signal(SIGINT, on_interrupt_);
-    std::signal(SIGTERM, on_terminate_);
-  }
-
- private:
-  void (*on_interrupt_)(int);
-  void (*on_terminate_)(int);
-};
-
-const exec::BackendRow& backend_named(const std::string& name) {
-  std::vector<std::string_view> names;
-  for (const exec::BackendRow& row : exec::all_backends()) {
-    names.push_back(row.name);
-  }
-  return exec::all_backends()[check_word("backend", name, names)];
-}
-
 // Every op as long as it is simulated to take, contention included.
 std::vector<Time> simulated_durations(const RunInput& input) {
   const Trace trace = sim::simulate(input.plan, input.topology, {}).trace;
@@ -122,7 +82,8 @@ std::vector<Time> simulated_durations(const RunInput& input) {
 
 exec::Execution execute(Context& context,
                         const ExecuteArguments& arguments,
-                        const RunInput& input) {
+                        const RunInput& input,
+                        RunLog& log) {
   Progress progress(context, "executing " + arguments.run.input);
   exec::ExecuteOptions options;
   options.seed = arguments.seed;
@@ -133,11 +94,12 @@ exec::Execution execute(Context& context,
   options.processes = static_cast<int>(arguments.run.ranks);
   options.command = arguments.command;
   options.run.timeout_s = arguments.timeout_s;
-  options.run.interrupted = &interrupted;
+  options.run.interrupted = InterruptGuard::flag();
   if (arguments.is_paced) {
     options.run.pace = simulated_durations(input);
   }
   std::string newest;
+  double logged_s = -1;
   const auto begin = std::chrono::steady_clock::now();
   options.on_step = [&](const exec::StepReport& report) {
     const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begin;
@@ -145,6 +107,10 @@ exec::Execution execute(Context& context,
         "step {}, {} each, loss {:.4g}", report.step + 1,
         to_text(Time{std::llround(since.count() * 1e12 / static_cast<double>(report.step + 1))}),
         report.loss);
+    if (since.count() - logged_s >= 1) {  // a line a second
+      logged_s = since.count();
+      log.say(newest);
+    }
   };
   options.run.progress = [&](std::size_t done, std::size_t of) {
     progress.update(static_cast<std::int64_t>(done), static_cast<std::int64_t>(of), newest);
@@ -192,8 +158,7 @@ void add_processes(Output& output, const exec::Execution& run) {
   output.json["processes"] = run.processes;
   output.json["clock_residual_s"] = run.clock_residual_s;
   if (run.processes > 1) {
-    output.text += fmt::format("clocks  of {} processes aligned to {:.2g} us\n", run.processes,
-                               run.clock_residual_s * 1e6);
+    output.text += fmt::format("clocks  {}\n", clocks_text(run));
   }
 }
 
@@ -205,33 +170,6 @@ void add_failure(nlohmann::ordered_json& json, const exec::Failure& failure) {
     json[key] = nullptr;
   }
   json["step_s_each"] = nlohmann::ordered_json::array();
-}
-
-// A thread that is stuck in its op cannot be ended, nor can MPI be left in order after a failure;
-// the process can.
-void end_at_once(Context& context, const Output& output, const exec::Execution& run) {
-  context.report_error(run.outcome.failure->message);
-  const std::string text = render(output, context.format(), context.colors_output());
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-  if (run.leave) {
-    run.leave(output.exit_code);
-  }
-  ::_exit(output.exit_code);
-}
-
-int exit_code_of(exec::FailureKind kind) {
-  switch (kind) {
-    case exec::FailureKind::kOpFailed:
-      return kFailure;
-    case exec::FailureKind::kTimeout:
-      return kTimedOut;
-    case exec::FailureKind::kInterrupted:
-      return terminated ? kTerminated : kInterrupted;
-    case exec::FailureKind::kProcessDied:
-      return kPartial;
-  }
-  return kFailure;
 }
 
 Output describe(Context& context, const RunFacts& facts, const RunInput& input) {
@@ -273,7 +211,8 @@ Output run_sweep(Context& context, ExecuteArguments arguments) {
   }
   arguments.sweep.file = arguments.files.out;
   return run_execute_sweep(context, arguments.run, arguments.sweep, [&](const RunInput& input) {
-    return execute(context, arguments, input);
+    RunLog log({});  // the folder is a file
+    return execute(context, arguments, input, log);
   });
 }
 
@@ -289,12 +228,12 @@ Output run_execute(Context& context, ExecuteArguments arguments) {
   if (!arguments.sweep.axes.empty()) {
     return run_sweep(context, arguments);
   }
+  check_run_folder(arguments.files);
+  RunLog log(arguments.files);
   const RunInput input = read_run_input(context, arguments.run);
   const auto begin = std::chrono::steady_clock::now();
-  const exec::Execution run = execute(context, arguments, input);
-  if (run.is_told_elsewhere) {
-    ::_exit(kSuccess);  // without a word: another process speaks for all
-  }
+  const exec::Execution run = execute(context, arguments, input, log);
+  end_if_told_elsewhere(run);
   const double wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const TraceIndex index(input.plan, run.outcome.trace);
@@ -312,10 +251,9 @@ Output run_execute(Context& context, ExecuteArguments arguments) {
     add_failure(output.json, *run.outcome.failure);
     output.exit_code = exit_code_of(run.outcome.failure->kind);
   }
+  log.say(output.text);
   keep_files(context, arguments, input, run, output);
-  if (run.outcome.left_threads || run.leave) {
-    end_at_once(context, output, run);
-  }
+  end_if_stuck(context, output, run);
   return output;
 }
 

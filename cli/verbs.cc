@@ -25,11 +25,24 @@ constexpr std::array kVerbs = {
          "twinrun execute job.json --backend cpu --steps 100 --warmup-steps 5 --out runs/e\n"
          "twinrun execute plan.json --backend cpu --timeout 10 --format json",
          add_execute},
+    Verb{"compare", "two runs op by op: how far apart, and where that comes from",
+         "twinrun compare runs/simulated runs/executed\n"
+         "twinrun compare runs/simulated runs/executed --fail-above 10% --html difference.html",
+         add_compare},
     Verb{"sweep", "simulate a job for many values of its keys: which is best",
          "twinrun sweep job.json --set training.local_batch_size=1,2,4,8,16,32\n"
          "twinrun sweep job.json --set topology.nodes=1,2,4 --set training.dtype=fp32,fp16 --out "
          "runs/s",
          add_sweep},
+    Verb{"report", "one HTML page of runs and sweeps: figures, timeline, curves",
+         "twinrun report runs/sim -o report.html\n"
+         "twinrun report runs/sim runs/real -o comparison.html\n"
+         "twinrun report runs/sweep -o sweep.html --size 10MB",
+         add_report},
+    Verb{"serve", "the same page on this machine's loopback, with sliders that simulate again",
+         "twinrun serve runs/sim\n"
+         "twinrun serve runs/sim --port 8080",
+         add_serve},
     Verb{"topo", "machines and networks: the catalogue, paths, matrices, import",
          "twinrun topo list\n"
          "twinrun topo show dgx-a100\n"
@@ -45,10 +58,11 @@ constexpr std::array kVerbs = {
          "twinrun plan validate plan.json --topology dgx-a100\n"
          "twinrun plan show plan.json",
          add_plan},
-    Verb{"collective", "nccl-tests, simulated: time and bandwidth by size",
+    Verb{"collective", "nccl-tests, simulated or measured: time and bandwidth by size",
          "twinrun collective all_reduce --topology dgx-a100 -b 8 -e 8G\n"
          "twinrun collective all_reduce --topology p3.2xlarge:nodes=8 -b 100MB --algorithm ps\n"
-         "twinrun collective send_recv --topology dgx1-v100 --ranks cpu0,gpu0 -b 1G",
+         "twinrun collective send_recv --topology dgx1-v100 --ranks cpu0,gpu0 -b 1G\n"
+         "twinrun collective all_reduce --backend mpi --ranks 4 -b 8 -e 64M",
          add_collective},
     Verb{"flows", "transfers that share a network: when each ends",
          "twinrun flows transfers.csv --topology dgx-h100:nodes=16 --each\n"

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct ExecuteOptions {
   const Dataset* dataset = nullptr;  // samples of a file instead; it fits the workload
   std::function<void(const StepReport&)> on_step;  // of training: now and then, the newest step
   bool is_reproducible = false;                    // loops of ours instead of a library's kernels
+  // Of a plan of exchanges alone: they move numbers of which it is known what must come of them
+  // (exec/known_numbers.h), put down and looked at by the host's ops before and behind each.
+  bool checks_exchanges = false;
   // ---- of backends with several processes
   int processes = 0;                 // to start; 0: as many as the plan has ranks
   std::vector<std::string> command;  // that starts this program again with the same input
@@ -32,11 +36,13 @@ struct ExecuteOptions {
 // What came of it.
 struct Execution {
   Outcome outcome;
-  bool is_emulated = false;           // the plan does not say what its ops work on
-  std::vector<double> losses;         // by step; of training that ran to its end
-  std::vector<float> weights;         // the whole model
-  float replica_disagreement = 0;     // between devices that hold the same weights
-  std::string library;                // that did the matrix products
+  bool is_emulated = false;        // the plan does not say what its ops work on
+  std::vector<double> losses;      // by step; of training that ran to its end
+  std::vector<float> weights;      // the whole model
+  float replica_disagreement = 0;  // between devices that hold the same weights
+  std::string library;             // that did the matrix products
+  // With checks_exchanges: elements that are not what they must be. Nothing: nobody looked.
+  std::optional<std::int64_t> wrong_elements;
   std::vector<std::string> warnings;  // sentences
   // ---- of backends with several processes
   int processes = 1;

@@ -3,11 +3,12 @@
 #include <memory>
 
 #include "core/plan/plan.h"
-#include "exec/cpu/emulated_work.h"
-#include "exec/cpu/matrix_product.h"
-#include "exec/cpu/training_work.h"
+#include "exec/cpu/checked_work.h"
+#include "exec/cpu/cpu_machine.h"
 #include "exec/execute.h"
 #include "exec/local_devices.h"
+#include "exec/training/emulated_work.h"
+#include "exec/training/training_work.h"
 
 namespace twinrun::exec {
 
@@ -20,13 +21,14 @@ class PlanWork {
 
   [[nodiscard]] OpWork& ops();
   [[nodiscard]] const TrainingWork* training() const { return training_.get(); }
-  // Into a result: who did the products, and what there is to say about it.
+  // Into a result, after the run: who did the products, and what there is to say about it.
   void describe(const ExecuteOptions& options, Execution& out) const;
 
  private:
-  Products products_;
+  CpuMachine machine_;
   std::unique_ptr<TrainingWork> training_;
   std::unique_ptr<EmulatedWork> emulation_;
+  std::unique_ptr<CheckedWork> checked_;
 };
 
 }  // namespace twinrun::exec

@@ -12,7 +12,7 @@
 
 #include "core/base/diagnostics.h"
 #include "exec/backend_missing.h"
-#include "exec/cpu/final_weights.h"
+#include "exec/training/final_weights.h"
 
 namespace twinrun::exec {
 namespace {
@@ -240,6 +240,9 @@ Execution merge_parts(const Plan& plan,
   out.clock_residual_s = residual_s(parts);
   out.is_emulated = !plan.workload().is_trained();
   for (const Part& part : parts) {
+    if (part.wrong_elements) {
+      out.wrong_elements = out.wrong_elements.value_or(0) + *part.wrong_elements;
+    }
     out.library = out.library.empty() ? part.library : out.library;
     for (const std::string& warning : part.warnings) {
       if (std::find(out.warnings.begin(), out.warnings.end(), warning) == out.warnings.end()) {

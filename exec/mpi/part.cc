@@ -107,6 +107,7 @@ void fields(Stream& stream, SomePart& part) {
     to.plain(range.first);
     to.plains(range.values);
   });
+  stream.plain(part.wrong_elements);
   stream.text(part.library);
   stream.list(part.warnings, text);
 }

@@ -9,9 +9,9 @@
 #include "core/base/ids.h"
 #include "core/plan/plan.h"
 #include "core/trace/trace.h"
-#include "exec/cpu/final_weights.h"
 #include "exec/failure.h"
 #include "exec/mpi/clock_alignment.h"
+#include "exec/training/final_weights.h"
 
 namespace twinrun::exec {
 
@@ -37,6 +37,7 @@ struct Part {
   bool is_emulated = false;
   std::vector<double> loss_of_samples;  // 0 of those that others have
   std::vector<UpdatedWeights> weights;
+  std::optional<std::int64_t> wrong_elements;
   std::string library;
   std::vector<std::string> warnings;
 };

@@ -1,8 +1,9 @@
-"""twinrun collective: nccl-tests, simulated."""
+"""twinrun collective: nccl-tests, simulated and measured."""
 
 import json
 import math
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -41,6 +42,15 @@ class Collective(unittest.TestCase):
                     "--servers", "node8/cpu0", "--fidelity", "stepwise")
         self.assertAlmostEqual(row["time_s"], 2 * (2e-6 + 8 * 1e8 / 12.5e9), delta=1e-12)
         self.assertIn("node8", row["bottleneck"])
+
+    def test_mpis_own_choice_is_taken_to_be_the_best(self):
+        # Two exchanges, in each of which a rank sends the three others a quarter (of 25 elements: 7).
+        small, large = rows("all_reduce", "--topology", switch(4), "-b", "100", "-e", "100000000", "-f", "1000000",
+                            "--algorithm", "mpi", "--fidelity", "stepwise")
+        self.assertAlmostEqual(small["time_s"], 2 * (2e-6 + 3 * 28 / 12.5e9), delta=1e-11)
+        self.assertAlmostEqual(large["time_s"], 2 * (2e-6 + 3 * 25e6 / 12.5e9), delta=1e-9)
+        self.assertIn("MPI's own choice", json.loads(collective(
+            "all_reduce", "--topology", switch(4), "-b", "8", "--algorithm", "mpi", "--format", "json").stdout)["fidelity"])
 
     def test_sizes_go_up_by_the_factor(self):
         sizes = [row["bytes"] for row in rows("all_reduce", "--topology", switch(4), "-b", "8", "-e", "1K", "-f", "4")]
@@ -112,6 +122,114 @@ class Collective(unittest.TestCase):
             result = collective("all_reduce", "--topology", topology, "-b", str(bytes))
             self.assertEqual(result.returncode, 4, result.stdout)
             self.assertIn(words, result.stderr)
+
+
+KINDS = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all", "send_recv")
+
+
+def measured(*options):
+    result = collective(*options, "--format", "json")
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+class Measured(unittest.TestCase):
+    BACKEND = "cpu"
+
+    def test_every_collective_comes_out_right(self):
+        for kind in KINDS:
+            for ranks in (2, 3):
+                with self.subTest(kind, ranks=ranks):
+                    result = measured(kind, "--backend", self.BACKEND, "--ranks", str(ranks), "-b", "24", "-e", "240K",
+                                      "-f", "100", "-n", "3", "-w", "1")
+                    self.assertEqual(result["wrong"], 0)
+                    self.assertEqual([row["bytes"] for row in result["rows"]], [24, 2400, 240000])
+                    for row in result["rows"]:
+                        self.check_row(row, kind, ranks)
+
+    def check_row(self, row, kind, ranks):
+        factor = {"all_reduce": 2 * (ranks - 1) / ranks, "reduce_scatter": (ranks - 1) / ranks,
+                  "all_gather": (ranks - 1) / ranks, "all_to_all": (ranks - 1) / ranks}.get(kind, 1)
+        self.assertEqual((row["count"], row["type"]), (row["bytes"] // 4, "fp32"))
+        self.assertGreater(row["time_s"], 0)
+        self.assertLessEqual(row["time_min_s"], row["time_median_s"])
+        self.assertLessEqual(row["time_median_s"], row["time_max_s"])
+        self.assertLessEqual(row["time_min_s"], row["time_s"])
+        self.assertLessEqual(row["time_s"], row["time_max_s"])
+        self.assertAlmostEqual(row["algbw_GBps"] * row["time_s"] * 1e9 / row["bytes"], 1, delta=1e-9)
+        self.assertAlmostEqual(row["busbw_GBps"], row["algbw_GBps"] * factor, delta=1e-9 * row["busbw_GBps"])
+        self.assertIsNone(row["simulated_s"])
+        if kind != "send_recv":
+            is_small = kind == "all_reduce" and row["bytes"] <= 16384
+            self.assertEqual(row["algorithm"], "direct" if kind == "all_to_all" else
+                             "recursive-doubling" if is_small else "ring")
+
+    def test_every_algorithm_of_the_all_reduce(self):
+        for algorithm in ("ring", "tree", "halving-doubling", "recursive-doubling", "direct", "hierarchical", "ps", "ps-sharded"):
+            result = measured("all_reduce", "--backend", self.BACKEND, "--ranks", "4", "-b", "10000", "-n", "2", "-w", "0",
+                              "--algorithm", algorithm)
+            self.assertEqual((result["wrong"], result["rows"][0]["algorithm"]), (0, algorithm))
+
+    def test_the_simulation_beside(self):
+        topology = "cpu:devices=2"
+        row, = measured("all_reduce", "--backend", self.BACKEND, "--topology", topology, "-b", "1M", "-n", "2")["rows"]
+        alone, = rows("all_reduce", "--topology", topology, "-b", "1M", "--algorithm", "ring")
+        self.assertEqual(row["simulated_s"], alone["time_s"])
+        self.assertAlmostEqual(row["error_pct"], 100 * (alone["time_s"] / row["time_s"] - 1), delta=1e-6)
+
+    def test_the_header_says_what_was_done(self):
+        text = collective("all_reduce", "--backend", self.BACKEND, "--ranks", "2", "-b", "4K", "-n", "7", "-w", "3").stdout
+        self.assertIn("7 iterations a size after 3 warm-ups", text)
+        self.assertIn("wrong 0", text)
+        self.assertIn(f"the {self.BACKEND} backend", text)
+        self.assertNotIn("simulated us", text)
+
+    def test_sizes_are_whole_elements_for_every_rank(self):
+        for kind, ranks, bytes in (("all_reduce", 3, 1000), ("all_gather", 3, 996), ("send_recv", 2, 1000)):
+            row, = measured(kind, "--backend", self.BACKEND, "--ranks", str(ranks), "-b", "1003", "-n", "1")["rows"]
+            self.assertEqual(row["bytes"], bytes)
+
+    def test_nothing_is_moved_in_no_bytes_and_by_one_rank(self):
+        for options in (("--ranks", "2", "-b", "0"), ("--ranks", "1", "-b", "1K")):
+            result = measured("all_reduce", "--backend", self.BACKEND, *options, "-n", "1")
+            self.assertEqual(result["wrong"], 0)
+
+    def test_mistakes(self):
+        for options, code, words in [
+            (("all_reduce", "--type", "fp16"), 4, "fp32"),
+            (("all_reduce", "-b", "1T"), 4, "this machine has"),
+            (("all_reduce", "--algorithm", "nvls"), 4, "NCCL"),
+            (("all_to_all", "--algorithm", "ring"), 4, "not all_to_all"),
+            (("all_reduce", "--servers", "cpu0"), 2, "--servers"),
+            (("send_recv", "--ranks", "1"), 2, "two ranks"),
+            (("broadcast", "--root", "9"), 2, "--root 9"),
+        ]:
+            with self.subTest(options):
+                options = options if "--ranks" in options else (*options, "--ranks", "2")
+                result = collective(*options, "--backend", self.BACKEND)
+                self.assertEqual(result.returncode, code, result.stderr)
+                self.assertIn(words, result.stderr)
+
+
+@unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun")
+class MeasuredOverMpi(Measured):
+    BACKEND = "mpi"
+
+    def test_mpis_own_all_reduce(self):
+        result = measured("all_reduce", "--backend", "mpi", "--ranks", "3", "-b", "40K", "-n", "3", "--algorithm", "mpi")
+        self.assertEqual((result["wrong"], result["rows"][0]["algorithm"], result["processes"]), (0, "mpi", 3))
+
+
+class Backends(unittest.TestCase):
+    def test_only_those_there_are(self):
+        result = collective("all_reduce", "--backend", "cup")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("cpu", result.stderr)
+
+    def test_a_simulation_needs_a_topology(self):
+        result = collective("all_reduce")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--topology", result.stderr)
 
 
 if __name__ == "__main__":
