@@ -9,21 +9,6 @@
 namespace twinrun {
 namespace {
 
-std::string_view pass_of(const Kernel& kernel) {
-  switch (kernel.kind) {
-    case KernelKind::kForward:
-      return "forward";
-    case KernelKind::kBackward:
-      return kernel.gradient == GradientOf::kInput    ? "input"
-             : kernel.gradient == GradientOf::kWeight ? "weight"
-                                                      : "";
-    case KernelKind::kGemm:
-    case KernelKind::kUpdate:
-      return "";
-  }
-  return "";
-}
-
 const ProductGrid* grid_for(const DeviceSpec& device, std::string_view pass, Dtype dtype) {
   const ProductGrid* any = nullptr;
   for (const ProductGrid& grid : device.products) {
@@ -79,15 +64,6 @@ class GridReader {
   const ProductGrid& grid_;
 };
 
-std::string_view streaming_kind(const Kernel* kernel) {
-  if (kernel == nullptr) {
-    return "copy";
-  }
-  return kernel->kind == KernelKind::kGemm
-             ? ""
-             : kKernelKindNames[static_cast<std::size_t>(kernel->kind)];
-}
-
 struct Neighbours {
   const StreamingPoint* below = nullptr;
   const StreamingPoint* above = nullptr;
@@ -121,11 +97,36 @@ double rate_between(const Neighbours& found, double bytes) {
 
 }  // namespace
 
+std::string_view product_pass(const Kernel& kernel) {
+  switch (kernel.kind) {
+    case KernelKind::kForward:
+      return "forward";
+    case KernelKind::kBackward:
+      return kernel.gradient == GradientOf::kInput    ? "input"
+             : kernel.gradient == GradientOf::kWeight ? "weight"
+                                                      : "";
+    case KernelKind::kGemm:
+    case KernelKind::kUpdate:
+      return "";
+  }
+  return "";
+}
+
+std::string_view streaming_kind(const Kernel* kernel) {
+  if (kernel == nullptr) {
+    return "copy";
+  }
+  return kernel->kind == KernelKind::kGemm
+             ? ""
+             : kKernelKindNames[static_cast<std::size_t>(kernel->kind)];
+}
+
 std::optional<double> measured_product_s(const DeviceSpec& device,
                                          const Kernel& kernel,
                                          Dtype dtype) {
   const bool is_product = kernel.m > 0 && kernel.taps == 0;
-  const ProductGrid* const grid = is_product ? grid_for(device, pass_of(kernel), dtype) : nullptr;
+  const ProductGrid* const grid =
+      is_product ? grid_for(device, product_pass(kernel), dtype) : nullptr;
   if (grid == nullptr) {
     return std::nullopt;
   }
