@@ -4,7 +4,7 @@
 # share build/release. The first configure leaves the tests out; `make test` switches them on once and
 # they stay on, while `make build` goes on to build only the program.
 .DEFAULT_GOAL := build
-.PHONY: build demo test bench testbed asan tsan conan format lint tidy clean help packages-build packages-test packages-lint packages-bench packages-testbed packages-conan
+.PHONY: build demo test bench testbed asan tsan conan format lint tidy clean help packages-build packages-test packages-lint packages-bench packages-testbed packages-conan packages-browser browser
 
 # quick or full: which scenarios `make bench` runs through SimGrid.
 BENCH ?= quick
@@ -36,6 +36,10 @@ testbed: packages-testbed $(WITH_TESTS) ## server or ring, measured on hosts mad
 	@cmake $(RELEASE) >/dev/null  # MPI may be new
 	@cmake --build $(RELEASE) -j $(JOBS) --target twinrun mpi_probe
 	@tests/testbed/server_or_ring.py --program $(RELEASE)/twinrun --probe $(RELEASE)/tests/testbed/mpi_probe
+
+browser: packages-browser $(WITH_TESTS) ## the report's page in a real browser
+	@cmake --build $(RELEASE) -j $(JOBS) --target twinrun
+	@ctest --preset release -L browser
 
 asan: packages-test ## build with address and undefined-behaviour sanitizers, run every test
 	@cmake --preset asan
@@ -83,5 +87,8 @@ packages-bench:
 	@cmake/install-packages.sh bench || echo 'going on without what is missing'
 packages-testbed:
 	@cmake/install-packages.sh testbed
+packages-browser:
+	@cmake/install-packages.sh build test browser
+	@tests/browser/install.sh
 packages-conan:
 	@cmake/install-packages.sh build test conan

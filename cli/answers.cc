@@ -69,6 +69,15 @@ std::string launch_assumption(const Job& job) {
 
 std::span<const Question> all_questions() { return kQuestions; }
 
+std::vector<std::string_view> question_names() {
+  std::vector<std::string_view> names;
+  names.reserve(kQuestions.size());
+  for (const Question& question : kQuestions) {
+    names.push_back(question.name);
+  }
+  return names;
+}
+
 Answer answered(JobSearch& search, const Question& question) {
   Answer answer = question.ask(search);
   for (const std::string& one : assumptions_about(search.job())) {
@@ -77,15 +86,6 @@ Answer answered(JobSearch& search, const Question& question) {
     }
   }
   return answer;
-}
-
-std::vector<Answer> all_answers(JobSearch& search) {
-  std::vector<Answer> answers;
-  answers.reserve(kQuestions.size());
-  for (const Question& question : kQuestions) {
-    answers.push_back(answered(search, question));
-  }
-  return answers;
 }
 
 nlohmann::ordered_json answer_json(const Answer& answer) {

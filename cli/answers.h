@@ -35,9 +35,9 @@ struct Question {
   Answer (*ask)(JobSearch& search);
 };
 std::span<const Question> all_questions();
+std::vector<std::string_view> question_names();
 // With what holds for every answer about this job.
 Answer answered(JobSearch& search, const Question& question);
-std::vector<Answer> all_answers(JobSearch& search);
 
 nlohmann::ordered_json answer_json(const Answer& answer);
 

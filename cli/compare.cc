@@ -97,7 +97,7 @@ Output run_compare(Context& context, const CompareArguments& arguments) {
     note += (note.empty() ? "\n" : "\n\n") + end;
   }
   if (!arguments.html.empty()) {
-    write_file(arguments.html, comparison_page(comparison, names, sentences), arguments.force);
+    write_file(arguments.html, comparison_page(a, b, comparison), arguments.force);
     context.say(fmt::format("page: {}", arguments.html));
   }
   return output;

@@ -9,6 +9,8 @@
 #include "cli/plan_input.h"
 #include "core/io/load_run_folder.h"
 #include "core/io/load_trace.h"
+#include "core/io/read_kineto.h"
+#include "core/trace/kineto_import.h"
 
 namespace twinrun::cli {
 namespace {
@@ -54,12 +56,39 @@ CompareInput of_files(Context& context,
   return {argument, std::move(plan), *std::move(trace)};
 }
 
-CompareInput found(Context& context, const std::string& argument) {
+CompareInput of_kineto(Context& context,
+                       const std::string& argument,
+                       const std::vector<std::string>& files) {
+  std::vector<Source> sources;
+  sources.reserve(files.size());
+  for (const std::string& file : files) {
+    sources.push_back(context.source(file));
+  }
+  Diagnostics diagnostics;
+  const std::vector<KinetoFile> ranks = read_kineto_ranks(sources, diagnostics);
+  diagnostics.throw_if_errors();
+  context.report(diagnostics);
+  ImportedRun run = import_kineto(ranks);
+  for (const std::string& line : run.said) {
+    context.say(fmt::format("{}: {}", argument, line));
+  }
+  return {argument, std::move(run.plan), std::move(run.trace)};
+}
+
+CompareInput of_folder(Context& context, const std::string& argument) {
   if (is_run_folder(argument)) {
     return of_run_folder(context, argument);
   }
+  const std::vector<std::string> files = kineto_files(argument);
+  if (files.empty()) {
+    throw UsageError(fmt::format("{} holds no run and no trace", argument), kCompareInputForms);
+  }
+  return of_kineto(context, argument, files);
+}
+
+CompareInput found(Context& context, const std::string& argument) {
   if (std::filesystem::is_directory(argument)) {
-    throw UsageError(fmt::format("{} holds no run", argument), kCompareInputForms);
+    return of_folder(context, argument);
   }
   if (const std::size_t comma = argument.find(','); comma != std::string::npos) {
     return of_files(context, argument, argument.substr(0, comma), argument.substr(comma + 1));
@@ -67,6 +96,9 @@ CompareInput found(Context& context, const std::string& argument) {
   const std::filesystem::path folder = std::filesystem::path(argument).parent_path();
   if (is_trace(Source::of_file(argument))) {
     return of_files(context, argument, (folder / "plan.json").string(), argument);
+  }
+  if (is_kineto(Source::of_file(argument))) {
+    return of_kineto(context, argument, {argument});
   }
   throw UsageError(fmt::format("{} is no run and no trace", argument), kCompareInputForms);
 }

@@ -29,7 +29,8 @@ struct CompareInput {
 
 // What may be given, for help and complaints.
 inline constexpr const char* kCompareInputForms =
-    "a folder of --out, a trace.json with its plan beside it, or PLAN,TRACE";
+    "a folder of --out, PLAN,TRACE, a trace of PyTorch's profiler (.json, .json.gz) or a folder of "
+    "them, one a rank";
 
 // Reads it. Warnings are reported; errors throw InputError with all of them, and UsageError when it
 // is nothing of the kind. The warm-up steps are for what does not know its own.

@@ -28,12 +28,13 @@ Cell time_cell(double seconds) { return {seconds, time_shown(seconds)}; }
 Cell difference_cell(double seconds) {
   return {seconds, (seconds > 0 ? "+" : "") + time_shown(seconds)};
 }
-Cell percent_cell(std::optional<double> pct) {
-  return pct ? Cell(*pct, fmt::format("{:+.1f} %", without_minus_zero(*pct)), tone_of(*pct))
-             : Cell();
+Cell percent_cell(std::optional<double> percent) {
+  return percent ? Cell(*percent, fmt::format("{:+.1f} %", without_minus_zero(*percent)),
+                        tone_of(*percent))
+                 : Cell();
 }
-Cell share_cell(std::optional<double> pct) {
-  return pct ? Cell(*pct, fmt::format("{:.1f} %", without_minus_zero(*pct))) : Cell();
+Cell share_cell(std::optional<double> percent) {
+  return percent ? Cell(*percent, fmt::format("{:.1f} %", without_minus_zero(*percent))) : Cell();
 }
 std::optional<double> change_pct(double a, double b) {
   return a != 0 ? std::optional(100 * (b - a) / a) : b == 0 ? std::optional(0.0) : std::nullopt;

@@ -101,6 +101,7 @@ std::vector<CompareLimit> parse_limits(const std::vector<std::string>& arguments
     const auto is_it = [&](const CheckedMetric& metric) { return metric.name == limit.metric; };
     if (!limit.metric.empty() && std::none_of(kChecked.begin(), kChecked.end(), is_it)) {
       std::vector<std::string> names;
+      names.reserve(kChecked.size());
       for (const CheckedMetric& metric : kChecked) {
         names.emplace_back(metric.name);
       }

@@ -233,6 +233,7 @@ Json comparison_json(const Comparison& comparison) {
   json["metrics"] = metrics_json(comparison.metrics);
   json["step_difference_s"] = comparison.step_difference_s;
   json["explained_along"] = comparison.b_is_slower ? "critical path of b" : "critical path of a";
+  json["joined_path_pct"] = 100 * comparison.joined_path_share;
   json["ops"] = Json::array();
   for (const OpDifference& op : comparison.ops) {
     json["ops"].push_back(op_json(op));

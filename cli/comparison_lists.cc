@@ -124,19 +124,21 @@ Table waits_table(const Comparison& comparison, const CompareNames& names, bool 
 
 // ---- collectives, links, devices
 
-Table collectives_table(const Comparison& comparison, const CompareNames& names, bool is_whole) {
+Table collectives_table(const Comparison& comparison,
+                        const CompareNames& /*names*/,
+                        bool is_whole) {
   Table table;
   table.columns = {{"op", "collective"},
                    number_column("bytes", "size"),
-                   number_column("a_start_s", "start " + names.a_title),
-                   number_column("b_start_s", names.b_title),
-                   number_column("a_s", "time " + names.a_title),
-                   number_column("b_s", names.b_title),
+                   number_column("a_start_s", "start A"),
+                   number_column("b_start_s", "B"),
+                   number_column("a_s", "time A"),
+                   number_column("b_s", "B"),
                    number_column("time_pct", "difference"),
-                   number_column("a_waiting_s", "waiting " + names.a_title),
-                   number_column("b_waiting_s", names.b_title),
-                   {"a_way", "by " + names.a_title},
-                   {"b_way", names.b_title}};
+                   number_column("a_waiting_s", "waiting A"),
+                   number_column("b_waiting_s", "B"),
+                   {"a_way", "by A"},
+                   {"b_way", "B"}};
   for (const std::size_t i : worth_showing(comparison.collectives, most_rows(is_whole))) {
     table.rows.push_back(collective_row(comparison.collectives[i]));
   }
@@ -150,8 +152,8 @@ Table links_table(const Comparison& comparison, const CompareNames& names, bool 
                    number_column("a_s", names.a_title),
                    number_column("b_s", names.b_title),
                    number_column("difference_s", "difference"),
-                   number_column("a_busy_pct", "busy % " + names.a_title),
-                   number_column("b_busy_pct", names.b_title)};
+                   number_column("a_busy_pct", "busy % A"),
+                   number_column("b_busy_pct", "B")};
   for (const LinkDifference& link : comparison.links) {
     const bool limits_nothing = link.limited_a_s + link.limited_b_s == 0;
     if (table.rows.size() == most_rows(is_whole) || (!is_whole && limits_nothing)) {
@@ -167,17 +169,17 @@ Table links_table(const Comparison& comparison, const CompareNames& names, bool 
   return table;
 }
 
-Table devices_table(const Comparison& comparison, const CompareNames& names, bool is_whole) {
+Table devices_table(const Comparison& comparison, const CompareNames& /*names*/, bool is_whole) {
   Table table;
   table.columns = {{"device"},
-                   number_column("a_compute_s", "compute " + names.a_title),
-                   number_column("b_compute_s", names.b_title),
-                   number_column("a_exposed_s", "exposed " + names.a_title),
-                   number_column("b_exposed_s", names.b_title),
-                   number_column("a_waiting_s", "waiting " + names.a_title),
-                   number_column("b_waiting_s", names.b_title),
-                   number_column("a_idle_s", "idle " + names.a_title),
-                   number_column("b_idle_s", names.b_title),
+                   number_column("a_compute_s", "compute A"),
+                   number_column("b_compute_s", "B"),
+                   number_column("a_exposed_s", "exposed A"),
+                   number_column("b_exposed_s", "B"),
+                   number_column("a_waiting_s", "waiting A"),
+                   number_column("b_waiting_s", "B"),
+                   number_column("a_idle_s", "idle A"),
+                   number_column("b_idle_s", "B"),
                    number_column("on_path_s", "on the path")};
   for (const DeviceDifference& device : comparison.devices) {
     if (table.rows.size() == most_rows(is_whole)) {

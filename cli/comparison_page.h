@@ -1,16 +1,16 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "cli/comparison_text.h"
+#include "cli/compare_input.h"
 #include "core/trace/compare.h"
 
 namespace twinrun::cli {
 
-// One HTML file that needs nothing else: the sentences, then every table.
-std::string comparison_page(const Comparison& comparison,
-                            const CompareNames& names,
-                            const std::vector<std::string>& sentences);
+// The page of `report` for two runs of which no more than plan and trace are known: what differs,
+// and both timelines.
+std::string comparison_page(const CompareInput& a,
+                            const CompareInput& b,
+                            const Comparison& comparison);
 
 }  // namespace twinrun::cli

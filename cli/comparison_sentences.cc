@@ -28,9 +28,9 @@ using Parts = std::vector<std::pair<std::string, double>>;
 // The largest of them, as many as matter: "imbalance +491 us (87 %), compute -307 us (-54 %)".
 std::string largest_text(Parts parts, double whole, std::size_t most) {
   constexpr double kSmallestShare = 0.05;
-  std::stable_sort(parts.begin(), parts.end(), [](const auto& x, const auto& y) {
-    return std::abs(x.second) > std::abs(y.second);
-  });
+  const auto size = [](double seconds) { return std::llround(std::abs(seconds) * 1e12); };
+  std::stable_sort(parts.begin(), parts.end(),
+                   [&](const auto& x, const auto& y) { return size(x.second) > size(y.second); });
   std::string text;
   for (std::size_t i = 0; i < std::min(most, parts.size()); ++i) {
     if (std::abs(parts[i].second) < kSmallestShare * std::abs(whole)) {
@@ -54,11 +54,18 @@ Parts breakdown_parts(const Comparison& comparison) {
   return parts;
 }
 
+// What people would call the same: both figures look alike, and what is left is rounding.
+bool is_as_long(const Comparison& comparison) {
+  constexpr double kAlike = 5e-4;
+  return std::abs(comparison.b.step_s - comparison.a.step_s) <= kAlike * comparison.a.step_s;
+}
+
 // "Executed, a step takes 2 ms (10 %) longer than simulated: …", "In B a step takes …".
 std::string step_sentence(const Comparison& comparison, const CompareNames& names) {
   const double difference = comparison.b.step_s - comparison.a.step_s;
-  if (difference == 0) {
-    return fmt::format("A step takes {} in both.", seconds_of(comparison.a.step_s));
+  if (is_as_long(comparison)) {
+    return fmt::format("A step takes {} in both{}.", seconds_of(comparison.a.step_s),
+                       difference == 0 ? "" : fmt::format(", {} apart", seconds_of(difference)));
   }
   std::string begin = names.b_title;
   begin.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(begin.front())));
@@ -89,6 +96,9 @@ std::string straggler(const Comparison& comparison) {
     mean += apart(device) / static_cast<double>(comparison.devices.size());
   }
   for (const DeviceDifference& device : comparison.devices) {
+    if (!device.a || !device.b) {
+      return "";  // a run of which not every rank is known
+    }
     const bool has_it = device.on_path_s / comparison.step_difference_s >= kNearlyAll;
     if (has_it && std::abs(apart(device)) > kFartherApart * std::abs(mean)) {
       return device.device;
@@ -105,23 +115,30 @@ Parts phase_parts(const Comparison& comparison) {
   return parts;
 }
 
-// By layer and bucket, or by phase where none of them stands out.
+// By layer and bucket along the path of the slower run; by phase along the paths of both where none
+// of them stands out, or where the other run does not have them.
 std::string path_sentence(const Comparison& comparison, const CompareNames& names) {
-  if (comparison.step_difference_s == 0) {
+  constexpr std::size_t kMost = 4;
+  if (comparison.step_difference_s == 0 || is_as_long(comparison)) {
     return "";
   }
-  Parts parts = {{"waiting", comparison.waiting_difference_s}};
-  for (const NameDifference& name : comparison.names) {
-    parts.emplace_back(where_text(name), name.on_path_s);
+  std::string text;
+  if (is_explained_by_ops(comparison)) {
+    Parts parts = {{"waiting", comparison.waiting_difference_s}};
+    for (const NameDifference& name : comparison.names) {
+      parts.emplace_back(where_text(name), name.on_path_s);
+    }
+    text = largest_text(std::move(parts), comparison.step_difference_s, kMost);
   }
-  std::string text = largest_text(std::move(parts), comparison.step_difference_s, 4);
+  const std::string& slower = comparison.b_is_slower ? names.b_title : names.a_title;
+  std::string begin = fmt::format("Along the critical path of {}", slower);
   if (text.empty()) {
-    text = largest_text(phase_parts(comparison), comparison.step_difference_s, 4);
+    begin = "Along their critical paths";
+    text = largest_text(phase_parts(comparison), comparison.step_difference_s, kMost);
   }
   const std::string device = straggler(comparison);
   return text.empty() ? ""
-                      : fmt::format("Along the critical path of {}: {}{}.",
-                                    comparison.b_is_slower ? names.b_title : names.a_title, text,
+                      : fmt::format("{}: {}{}.", begin, text,
                                     device.empty() ? "" : ", nearly all of it on " + device);
 }
 
@@ -130,7 +147,7 @@ std::string spread_sentence(const Comparison& comparison) {
   const MetricDifference& step = comparison.metrics.front();
   const double spread = std::max(step.a_deviation, step.b_deviation);
   const double difference = std::abs(comparison.b.step_s - comparison.a.step_s);
-  return difference > 0 && difference <= spread
+  return !is_as_long(comparison) && difference <= spread
              ? fmt::format("That is within the spread of the steps, ± {}.", seconds_of(spread))
              : "";
 }
@@ -188,6 +205,10 @@ bool is_prediction(const Comparison& comparison) {
 
 }  // namespace
 
+bool is_explained_by_ops(const Comparison& comparison) {
+  return comparison.joined_path_share >= 0.5;
+}
+
 CompareNames names_of(const Comparison& comparison, const std::string& a, const std::string& b) {
   const bool are_alike = comparison.a.source == comparison.b.source;
   return {a, b, are_alike ? "A" : comparison.a.source, are_alike ? "B" : comparison.b.source};
@@ -216,11 +237,13 @@ std::vector<std::string> comparison_sentences(const Comparison& comparison,
 std::string comparison_advice(const Comparison& comparison, const CompareNames& names) {
   constexpr double kGoodEnough = 0.05;
   const double difference = std::abs(comparison.b.step_s - comparison.a.step_s);
-  if (!is_prediction(comparison) || comparison.b.steps == 0 ||
+  const bool is_one_input = names.b.find(',') == std::string::npos;  // not PLAN,TRACE
+  if (!is_prediction(comparison) || !is_one_input || comparison.b.steps == 0 ||
       difference <= kGoodEnough * comparison.b.step_s) {
     return "";
   }
-  return fmt::format("suggest: twinrun calibrate --from run {} -o calibrated.json", names.b);
+  return fmt::format("suggest: twinrun calibrate --from {} {} -o calibrated.json",
+                     comparison.b.source == "imported" ? "kineto" : "run", names.b);
 }
 
 std::string checks_text(const std::vector<CompareCheck>& checks) {

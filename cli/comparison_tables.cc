@@ -104,18 +104,16 @@ Table breakdown_table(const Comparison& comparison, const CompareNames& names) {
   return table;
 }
 
-Table group_table(const std::string& title,
-                  const std::vector<GroupDifference>& groups,
-                  const CompareNames& names) {
+Table group_table(const std::string& title, const std::vector<GroupDifference>& groups) {
   Table table;
   table.columns = {{"name", title},
-                   number_column("a_working_s", "working " + names.a_title),
-                   number_column("b_working_s", names.b_title),
+                   number_column("a_working_s", "working A"),
+                   number_column("b_working_s", "B"),
                    number_column("working_pct", "difference"),
-                   number_column("a_waiting_s", "waiting " + names.a_title),
-                   number_column("b_waiting_s", names.b_title),
-                   number_column("a_on_path_s", "critical path " + names.a_title),
-                   number_column("b_on_path_s", names.b_title)};
+                   number_column("a_waiting_s", "waiting A"),
+                   number_column("b_waiting_s", "B"),
+                   number_column("a_on_path_s", "critical path A"),
+                   number_column("b_on_path_s", "B")};
   for (const GroupDifference& group : groups) {
     const bool is_nothing = group.a.working_s + group.b.working_s + group.a.waiting_s +
                                 group.b.waiting_s + group.a.on_path_s + group.b.on_path_s ==
@@ -137,11 +135,11 @@ Table group_table(const std::string& title,
 
 // ---- the table of tables
 
-Table phases_table(const Comparison& comparison, const CompareNames& names, bool /*is_whole*/) {
-  return group_table("phase", comparison.phases, names);
+Table phases_table(const Comparison& comparison, const CompareNames& /*names*/, bool /*is_whole*/) {
+  return group_table("phase", comparison.phases);
 }
-Table kinds_table(const Comparison& comparison, const CompareNames& names, bool /*is_whole*/) {
-  return group_table("kind", comparison.kinds, names);
+Table kinds_table(const Comparison& comparison, const CompareNames& /*names*/, bool /*is_whole*/) {
+  return group_table("kind", comparison.kinds);
 }
 Table metrics_part(const Comparison& comparison, const CompareNames& names, bool /*is_whole*/) {
   return metrics_table(comparison, names);
@@ -153,9 +151,11 @@ Table breakdown_part(const Comparison& comparison, const CompareNames& names, bo
 // Whether a part is shown to people who did not ask for it.
 bool always(const Comparison& /*comparison*/) { return true; }
 bool never(const Comparison& /*comparison*/) { return false; }
+bool when_ops_explain(const Comparison& comparison) { return is_explained_by_ops(comparison); }
 bool when_waiting_matters(const Comparison& comparison) {
   constexpr double kMatters = 10;
-  return std::abs(comparison.waiting_share_pct.value_or(0)) >= kMatters;
+  return is_explained_by_ops(comparison) &&
+         std::abs(comparison.waiting_share_pct.value_or(0)) >= kMatters;
 }
 
 struct Part {
@@ -168,7 +168,7 @@ constexpr std::array kParts = {
     Part{"breakdown", breakdown_part, always},
     Part{"phase", phases_table, always},
     Part{"kind", kinds_table, never},
-    Part{"layer", layers_table, always},
+    Part{"layer", layers_table, when_ops_explain},
     Part{"op", ops_table, never},
     Part{"wait", waits_table, when_waiting_matters},
     Part{"collective", collectives_table, always},

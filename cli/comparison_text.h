@@ -20,6 +20,9 @@ struct CompareNames {
 };
 CompareNames names_of(const Comparison& comparison, const std::string& a, const std::string& b);
 
+// Whether ops can explain the difference: the other run has most of those on the critical path too.
+bool is_explained_by_ops(const Comparison& comparison);
+
 // Sentences that say where the difference comes from; the first is the answer.
 std::vector<std::string> comparison_sentences(const Comparison& comparison,
                                               const CompareNames& names);

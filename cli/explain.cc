@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/answers.h"
 #include "cli/explain_job.h"
 #include "cli/verb.h"
 #include "core/base/diagnostic_codes.h"
@@ -94,6 +95,9 @@ Run add_explain(CLI::App& app) {
   app.add_option("--set", options->set, "a key of the job: training.local_batch_size=64")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
+  app.add_option("--only", options->only,
+                 fmt::format("only these questions: {}", fmt::join(question_names(), ", ")))
+      ->type_name("LIST");
   app.add_option("--time-to-accuracy", options->time_to_accuracy,
                  "steps to the target by batch: a table, or critical:steps=5000,batch=4000")
       ->type_name("FILE|LAW");

@@ -1,10 +1,14 @@
 #include "cli/explain_job.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/answers.h"
+#include "cli/comma_list.h"
 #include "cli/progress.h"
 #include "cli/time_to_accuracy.h"
+#include "cli/verb.h"
 #include "core/io/load_job.h"
 
 namespace twinrun::cli {
@@ -25,6 +29,25 @@ LoadedJob load(Context& context, const ExplainJobOptions& options) {
   return loaded;
 }
 
+std::vector<std::string> asked(const std::string& only) {
+  const std::vector<std::string> names =
+      only.empty() ? std::vector<std::string>() : comma_separated(only);
+  for (const std::string& name : names) {
+    check_word("question", name, question_names());
+  }
+  return names;
+}
+
+std::vector<Answer> answers_to(JobSearch& search, const std::vector<std::string>& only) {
+  std::vector<Answer> answers;
+  for (const Question& question : all_questions()) {
+    if (only.empty() || std::find(only.begin(), only.end(), question.name) != only.end()) {
+      answers.push_back(answered(search, question));
+    }
+  }
+  return answers;
+}
+
 std::string heading(const Answer& answer) {
   std::string text = answer.question;
   for (char& c : text) {
@@ -36,6 +59,7 @@ std::string heading(const Answer& answer) {
 }  // namespace
 
 Output explain_job(Context& context, const ExplainJobOptions& options) {
+  const std::vector<std::string> only = asked(options.only);
   LoadedJob loaded = load(context, options);
   const std::string model = loaded.model.name;
   const std::int64_t dataset = loaded.job.training.dataset_samples;
@@ -44,7 +68,7 @@ Output explain_job(Context& context, const ExplainJobOptions& options) {
   JobSearch search(std::move(loaded), [&] { progress.update(++runs, 0); });
   std::vector<Answer> answers =
       options.time_to_accuracy.empty()
-          ? all_answers(search)
+          ? answers_to(search, only)
           : time_to_accuracy(search,
                              StepsToTarget::parse(options.time_to_accuracy, model, dataset));
   Output output;

@@ -11,6 +11,7 @@ namespace twinrun::cli {
 struct ExplainJobOptions {
   std::string job;
   std::vector<std::string> set;
+  std::string only;              // questions by name; "": all of them
   std::string time_to_accuracy;  // a file or a law; "" when not asked
 };
 

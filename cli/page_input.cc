@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cli/build_info.h"
+#include "cli/comparison_text.h"
 #include "core/base/diagnostics.h"
 #include "core/io/source.h"
 #include "core/trace/compare.h"
@@ -53,22 +54,24 @@ std::string job_text_of(const RunFolder& run) {
   return run.job ? Source::of_file((fs::path(run.path) / "job.json").string()).text() : "";
 }
 
-std::optional<double> fullest_bytes(const RunFolder& run) {
-  std::optional<double> most;
-  for (const Json& device : run.result.value("memory", Json::array())) {
-    most = std::max(most, std::optional(device.value("peak_bytes", 0.0)));
-  }
-  return most;
-}
-
 ComparedRun compared(const RunFolder& run) {
+  const Json memory = run.result.value("memory", Json::array());
+  std::optional<double> fullest;
+  for (const Json& device : memory) {
+    fullest = std::max(fullest, std::optional(device.value("peak_bytes", 0.0)));
+  }
   return {{run.plan, run.trace, run.warmup_steps()},
           run.result_number("t2_s"),
           run.result_number("samples_per_s"),
-          fullest_bytes(run)};
+          fullest};
 }
 
 }  // namespace
+
+std::string page_maker() {
+  return fmt::format("twinrun {}{}", kVersion,
+                     *kCommit == '\0' ? "" : fmt::format(" ({})", kCommit));
+}
 
 PageInput read_page_input(Context& context, const std::vector<std::string>& folders) {
   PageInput input;
@@ -96,6 +99,15 @@ PageInput read_page_input(Context& context, const std::vector<std::string>& fold
   return input;
 }
 
+void add_comparison(const Comparison& comparison,
+                    const std::array<std::string, 2>& labels,
+                    report::PageContent& content) {
+  const std::vector<std::string> sentences =
+      comparison_sentences(comparison, names_of(comparison, labels[0], labels[1]));
+  content.comparison = report::comparison_data(comparison, sentences);
+  content.headline = sentences.empty() ? "" : sentences.front();
+}
+
 report::PageContent page_content(const PageInput& input) {
   report::PageContent content;
   content.made_by =
@@ -110,8 +122,8 @@ report::PageContent page_content(const PageInput& input) {
     }
   }
   if (input.runs.size() == 2) {
-    content.comparison =
-        report::comparison_data(compare(compared(*input.runs[0]), compared(*input.runs[1])));
+    add_comparison(compare(compared(*input.runs[0]), compared(*input.runs[1])),
+                   {input.run_labels[0], input.run_labels[1]}, content);
   }
   content.sweeps = input.sweeps;
   return content;

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/context.h"
 #include "core/io/load_run_folder.h"
+#include "core/trace/compare.h"
 #include "report/page_data.h"
 
 namespace twinrun::cli {
@@ -21,6 +23,15 @@ struct PageInput {
 // Throws what is wrong with any of them: UsageError for a folder that is neither, InputError with
 // all complaints about files.
 PageInput read_page_input(Context& context, const std::vector<std::string>& folders);
+
+// "twinrun 0.1.0 (c0dff86)".
+std::string page_maker();
+
+// Two runs compared, in the words of `compare`: the section, and its first sentence for the head of
+// the page.
+void add_comparison(const Comparison& comparison,
+                    const std::array<std::string, 2>& labels,
+                    report::PageContent& content);
 
 // What the page shows of it, without what takes simulations. Refers to the input.
 report::PageContent page_content(const PageInput& input);

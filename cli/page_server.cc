@@ -154,12 +154,10 @@ class PageServer::Listening {
 
   [[nodiscard]] std::uint16_t port() const { return acceptor4_.local_endpoint().port(); }
 
-  int run(const HttpHandler& handler) {
-    int ended_by = 0;
+  void run(const HttpHandler& handler, const std::function<void()>& on_ready) {
     asio::signal_set signals(io_, SIGINT, SIGTERM);
-    signals.async_wait([&](beast::error_code error, int signal) {
+    signals.async_wait([&](beast::error_code error, int /*signal*/) {
       if (!error) {
-        ended_by = signal;
         is_ending_ = true;
         io_.stop();
       }
@@ -168,9 +166,9 @@ class PageServer::Listening {
     if (acceptor6_.is_open()) {
       asio::co_spawn(io_, accept(acceptor6_, handler), asio::detached);
     }
+    on_ready();
     io_.run();
     pool_.join();
-    return ended_by;
   }
 
  private:
@@ -309,6 +307,8 @@ class PageServer::Listening {
 PageServer::PageServer(std::uint16_t port) : listening_(std::make_unique<Listening>(port)) {}
 PageServer::~PageServer() = default;
 std::uint16_t PageServer::port() const { return listening_->port(); }
-int PageServer::run(const HttpHandler& handler) { return listening_->run(handler); }
+void PageServer::run(const HttpHandler& handler, const std::function<void()>& on_ready) {
+  listening_->run(handler, on_ready);
+}
 
 }  // namespace twinrun::cli

@@ -40,8 +40,9 @@ class PageServer {
   ~PageServer();
 
   [[nodiscard]] std::uint16_t port() const;
-  // Serves until the process is asked to end (Ctrl-C, SIGTERM), then returns which signal it was.
-  int run(const HttpHandler& handler);
+  // Serves until the process is asked to end (Ctrl-C, SIGTERM). `on_ready` is called once that
+  // would end it cleanly.
+  void run(const HttpHandler& handler, const std::function<void()>& on_ready);
 
  private:
   class Listening;

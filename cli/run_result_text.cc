@@ -147,7 +147,12 @@ std::string result_text(const RunFacts& facts, const Json& json) {
 }
 
 std::vector<Table> result_tables(const Json& json, bool for_people) {
-  return {device_table(json, for_people), link_table(json), path_table(json)};
+  std::vector<Table> tables = {device_table(json, for_people)};
+  if (!json["links"].empty()) {  // what was executed went over links that nobody watched
+    tables.push_back(link_table(json));
+  }
+  tables.push_back(path_table(json));
+  return tables;
 }
 
 }  // namespace twinrun::cli

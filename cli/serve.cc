@@ -1,6 +1,4 @@
 #include <charconv>
-#include <csignal>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -136,13 +134,16 @@ Output run_serve(Context& context, const ServeOptions& options) {
   }
   const Site site(report::page_data(content), what_if ? &*what_if : nullptr);
   const std::string address = fmt::format("http://localhost:{}/", server.port());
-  // At once, for people and for scripts that wait for it.
-  std::cout << (context.speaks_json() ? Json({{"type", "serving"}, {"address", address}}).dump()
-                                      : fmt::format("{}\nCtrl-C ends it", address))
-            << std::endl;
-  server.run([&](const HttpRequest& request, const std::function<bool()>& is_wanted) {
-    return site.answer(request, is_wanted);
-  });
+  const auto tell = [&] {  // at once: people and scripts wait for it
+    std::cout << (context.speaks_json() ? Json({{"type", "serving"}, {"address", address}}).dump()
+                                        : fmt::format("{}\nCtrl-C ends it", address))
+              << std::endl;
+  };
+  server.run(
+      [&](const HttpRequest& request, const std::function<bool()>& is_wanted) {
+        return site.answer(request, is_wanted);
+      },
+      tell);
   Output output;
   output.json = {{"schema", "twinrun/serve/1"}, {"address", address}};
   return output;

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
-
-#include "core/base/units.h"
 
 namespace twinrun::report {
 namespace {
@@ -24,50 +20,6 @@ constexpr std::array<std::string_view, 4> kUnitWords = {"seconds", "per second",
                                                         "bytes"};
 
 Json known(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-
-std::string signed_time(double seconds) {
-  const Time size{std::llround(std::abs(seconds) * 1e12)};
-  return fmt::format("{}{}", seconds < 0 ? "−" : "+", to_text(size));
-}
-
-double on_path_difference(const GroupDifference& group) {
-  return group.b.on_path_s - group.a.on_path_s;
-}
-
-// "… a step: forward +1.2 ms, waiting −30 us."
-std::string summary(const Comparison& comparison) {
-  constexpr double kWorthSaying = 0.05;  // of the difference
-  const double difference = comparison.step_difference_s;
-  if (difference == 0) {
-    return "The steps are equally long.";
-  }
-  std::vector<GroupDifference> phases = comparison.phases;
-  std::stable_sort(phases.begin(), phases.end(), [](const auto& a, const auto& b) {
-    return std::abs(on_path_difference(a)) > std::abs(on_path_difference(b));
-  });
-  std::vector<std::string> parts;
-  for (const GroupDifference& phase : phases) {
-    const double part = on_path_difference(phase);
-    if (std::abs(part) > kWorthSaying * std::abs(difference) && parts.size() < 4) {
-      parts.push_back(fmt::format("{} {}", phase.name, signed_time(part)));
-    }
-  }
-  return fmt::format("The second differs by {} a step. On the critical path: {}.",
-                     signed_time(difference), fmt::join(parts, ", "));
-}
-
-std::string parting_sentence(const PathParting& parting) {
-  if (parting.are_same) {
-    return "The critical paths of the last steps are the same.";
-  }
-  const auto next = [](const std::string& op) { return op.empty() ? "its end" : op; };
-  return fmt::format(
-      "The critical paths of the last steps part {}: the first goes on with {}, the "
-      "second with {}{}.",
-      parting.after.empty() ? "at once" : "after " + parting.after, next(parting.next_in_a),
-      next(parting.next_in_b),
-      parting.meet_at.empty() ? "" : ", and meet again at " + parting.meet_at);
-}
 
 Json metrics_json(const Comparison& comparison) {
   Json out = Json::array();
@@ -110,6 +62,21 @@ Json ops_json(const Comparison& comparison) {
                    {"difference_s", op.b_s - op.a_s},
                    {"on_path_s", op.on_path_s},
                    {"share_of_error_pct", known(op.share_pct)}});
+  }
+  return out;
+}
+
+Json names_json(const Comparison& comparison) {
+  Json out = Json::array();
+  for (std::size_t i = 0; i < std::min(comparison.names.size(), kMostOps); ++i) {
+    const NameDifference& name = comparison.names[i];
+    out.push_back({{"name", name.name},
+                   {"ranks", name.ranks},
+                   {"a_s", name.a_s},
+                   {"b_s", name.b_s},
+                   {"on_path_s", name.on_path_s},
+                   {"share_of_error_pct", known(name.share_pct)},
+                   {"most_on", name.is_mostly_on_one ? Json(name.most_on) : Json(nullptr)}});
   }
   return out;
 }
@@ -159,20 +126,21 @@ Json capped(const std::vector<std::string>& names, std::size_t left_out) {
 
 }  // namespace
 
-Json comparison_data(const Comparison& comparison) {
+Json comparison_data(const Comparison& comparison, const std::vector<std::string>& sentences) {
   Json out;
-  out["summary"] = summary(comparison);
+  out["sentences"] = sentences;
   out["step_difference_s"] = comparison.step_difference_s;
   out["metrics"] = metrics_json(comparison);
   out["phases"] = phases_json(comparison);
   out["ops"] = ops_json(comparison);
   out["ops_in_all"] = comparison.ops.size() + comparison.ops_left_out;
+  out["names"] = names_json(comparison);
+  out["names_in_all"] = comparison.names.size() + comparison.names_left_out;
   out["waits"] = waits_json(comparison);
   out["waiting_difference_s"] = comparison.waiting_difference_s;
   out["waiting_share_pct"] = known(comparison.waiting_share_pct);
   out["collectives"] = collectives_json(comparison);
   out["collectives_in_all"] = comparison.collectives.size();
-  out["parting"] = parting_sentence(comparison.paths.parting);
   out["only_in_a"] = capped(comparison.only_in_a, comparison.only_in_a_left_out);
   out["only_in_b"] = capped(comparison.only_in_b, comparison.only_in_b_left_out);
   return out;

@@ -162,7 +162,7 @@ std::string headline_of_sweep(const Json& sweep) {
                         set_text(best), number(best, "value"))
           : fmt::format("None of {} points could be simulated and fits.", points.size());
   if (too_large > 0) {
-    text += fmt::format(" {} do not fit into memory.", too_large);
+    text += fmt::format(" {} {} not fit into memory.", too_large, too_large == 1 ? "does" : "do");
   }
   if (failed > 0) {
     text += fmt::format(" {} cannot be carried out.", failed);

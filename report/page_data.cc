@@ -32,6 +32,9 @@ Json run_json(const PageRun& run, std::size_t timeline_bytes) {
 }
 
 std::string headline(const PageContent& content) {
+  if (!content.headline.empty()) {
+    return content.headline;
+  }
   if (content.runs.empty()) {
     return content.sweeps.empty() ? "" : headline_of_sweep(content.sweeps.front());
   }

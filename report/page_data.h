@@ -30,6 +30,7 @@ struct PageContent {
   nlohmann::ordered_json curves = nullptr;          // t1 and t2, server or ring, scaling
   nlohmann::ordered_json answers = nlohmann::ordered_json::array();  // twinrun/answers/1
   nlohmann::ordered_json controls = nullptr;  // of `serve`: what sliders can move
+  std::string headline = {};                  // the answer in a sentence; "" leaves it to the page
   std::vector<std::string> notes = {};        // sentences: what could not be shown
   std::string made_by = {};                   // "twinrun 0.1.0"
 };

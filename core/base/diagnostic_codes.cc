@@ -288,6 +288,12 @@ constexpr std::array kCodes = {
     DiagnosticCode{"E0805", "a run folder is not complete",
                    "A folder of --out has plan.json, topology.json, trace.json, result.json and, "
                    "of a job, job.json. The result is written last."},
+    DiagnosticCode{"E0811", "not a trace of a profiler",
+                   "A trace of PyTorch's profiler is a JSON object with a list \"traceEvents\"; "
+                   "profiler.export_chrome_trace(FILE) writes one a rank."},
+    DiagnosticCode{"E0812", "two traces of one rank",
+                   "Each rank of a run has one file, which says its rank in \"distributedInfo\" or "
+                   "in its name (rank3.json)."},
     DiagnosticCode{"E0900", "an unknown strategy",
                    "The names are those of the table that the message suggests from; words may be "
                    "joined by _ or -."},

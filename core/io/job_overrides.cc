@@ -201,8 +201,9 @@ class Overrider {
                         ? std::string(alias.name)
                         : fmt::format("{}.{}", alias.block, alias.name));
     }
-    const auto same =
-        std::find(bare.begin(), bare.end(), change.path);  // only the block is missing
+    // Only the block is missing or another's.
+    const std::string leaf = change.path.substr(change.path.rfind('.') + 1);
+    const auto same = std::find(bare.begin(), bare.end(), leaf);
     const std::string near = same == bare.end()
                                  ? nearest_name(change.path, all)
                                  : job_keys()[static_cast<std::size_t>(same - bare.begin())].path();

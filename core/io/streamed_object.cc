@@ -37,6 +37,22 @@ std::string_view found_text(JsonToken token) {
 
 }  // namespace
 
+void skip_value(JsonTokens& tokens, JsonToken first) {
+  JsonToken token = first;
+  std::size_t depth = 0;
+  while (true) {
+    if (token == JsonToken::kBeginObject || token == JsonToken::kBeginArray) {
+      ++depth;
+    } else if (token == JsonToken::kEndObject || token == JsonToken::kEndArray) {
+      --depth;
+    }
+    if (depth == 0) {
+      return;
+    }
+    token = tokens.next();
+  }
+}
+
 StreamedObject::StreamedObject(const Source& source,
                                std::string what,
                                std::span<const std::string_view> keys,
@@ -55,21 +71,6 @@ void StreamedObject::wrong_type(JsonToken first, std::string pointer, std::strin
   diagnostics_.error("E0202", here(std::move(pointer)),
                      fmt::format("expected {}, found {}", wanted, found_text(first)));
   skip(first);
-}
-
-void StreamedObject::skip(JsonToken token) {
-  std::size_t depth = 0;
-  while (true) {
-    if (token == JsonToken::kBeginObject || token == JsonToken::kBeginArray) {
-      ++depth;
-    } else if (token == JsonToken::kEndObject || token == JsonToken::kEndArray) {
-      --depth;
-    }
-    if (depth == 0) {
-      return;
-    }
-    token = tokens_.next();
-  }
 }
 
 bool StreamedObject::is_refused(const std::string& key, std::int64_t key_offset) {

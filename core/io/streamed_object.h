@@ -13,6 +13,9 @@
 
 namespace twinrun {
 
+// Passes over a value, of which the first token is given.
+void skip_value(JsonTokens& tokens, JsonToken first);
+
 // A file whose whole is one large object, read member by member: nothing of it is held but what the
 // reader of a member keeps. Complains about text that is not JSON (E0102), keys that come twice
 // (E0105) or are unknown (E0205, with "did you mean"), and values of the wrong type (E0202).
@@ -37,7 +40,7 @@ class StreamedObject {
   [[nodiscard]] Place here(std::string pointer) const {
     return {file_, std::move(pointer), tokens_.offset(), false};
   }
-  void skip(JsonToken first);
+  void skip(JsonToken first) { skip_value(tokens_, first); }
   void wrong_type(JsonToken first, std::string pointer, std::string_view wanted);
   // Of "schema": complains (E0207) unless it is the one given.
   void read_schema(JsonToken first, std::string_view schema);

@@ -106,9 +106,15 @@ OpDifference lone_op(const Side& slower, FoldedId id, bool is_in_b) {
   return out;
 }
 
+// How large, in tenths of a picosecond: what differs by rounding alone stays in its order.
+std::int64_t size_of(double seconds) {
+  constexpr double kLongest = 9e5;
+  return std::llround(std::min(std::abs(seconds), kLongest) * 1e13);
+}
+
 bool is_worse(const OpDifference& x, const OpDifference& y) {
   const auto key = [](const OpDifference& op) {
-    return std::pair(std::abs(op.on_path_s), std::abs(op.b_s - op.a_s));
+    return std::pair(size_of(op.on_path_s), size_of(op.b_s - op.a_s));
   };
   return key(x) > key(y);
 }
@@ -196,7 +202,7 @@ void set_names(std::size_t most, Comparison& out) {
     name.share_pct = percent_of(name.on_path_s, out.step_difference_s);
   }
   const auto key = [](const NameDifference& name) {
-    return std::pair(std::abs(name.on_path_s), std::abs(name.b_s - name.a_s));
+    return std::pair(size_of(name.on_path_s), size_of(name.b_s - name.a_s));
   };
   out.names_left_out =
       keep_worst(out.names, most, [&](const auto& x, const auto& y) { return key(x) > key(y); });
@@ -215,6 +221,20 @@ void set_waits(const Side& slower, const ErrorShares& shares, Comparison& out) {
   }
   add("", std::max(0.0, -shares.end_s), std::max(0.0, shares.end_s), shares.end_s);
   out.waiting_share_pct = percent_of(out.waiting_difference_s, shares.difference_s);
+}
+
+double joined_path_share(const Side& slower, const std::vector<FoldedId>& in_faster) {
+  double joined = 0;
+  double all = 0;
+  for (const OpId op : counted_path(slower.folded).ops) {
+    const FoldedId id = slower.folded.folded(op);
+    const OpTimes& times = slower.folded.trace().ops[index_of(op)];
+    const double took = to_seconds(times.end - times.start);
+    const bool is_joined = id != no_id<FoldedId>() && in_faster[index_of(id)] != no_id<FoldedId>();
+    joined += is_joined ? took : 0;
+    all += took;
+  }
+  return all > 0 ? joined / all : 1;
 }
 
 // Whose ops the shares belong to.
@@ -306,12 +326,14 @@ Comparison compare(const ComparedRun& a_run,
   out.metrics = metrics_of(a, b);
   out.step_difference_s = shares.difference_s;
   out.b_is_slower = shares.b_is_slower;
+  out.joined_path_share =
+      shares.b_is_slower ? joined_path_share(b, join.in_a) : joined_path_share(a, join.in_b);
   set_ops(a, b, join, shares, out);
   set_names(options.most_ops, out);
   set_waits(shares.b_is_slower ? b : a, shares, out);
   out.ops_left_out = keep_worst(out.ops, options.most_ops, is_worse);
   keep_worst(out.waits, options.most_ops, [](const WaitDifference& x, const WaitDifference& y) {
-    return std::abs(x.on_path_s) > std::abs(y.on_path_s);
+    return size_of(x.on_path_s) > size_of(y.on_path_s);
   });
   out.only_in_a_left_out = set_lonely(a.folded, join.in_b, options.most_ops, out.only_in_a);
   out.only_in_b_left_out = set_lonely(b.folded, join.in_a, options.most_ops, out.only_in_b);

@@ -118,8 +118,11 @@ struct Comparison {
   Breakdown a_breakdown;  // adds up to the step
   Breakdown b_breakdown;
 
-  double step_difference_s = 0;   // that the shares of ops and waits add up to
-  bool b_is_slower = true;        // along whose critical path they were found
+  double step_difference_s = 0;  // that the shares of ops and waits add up to
+  bool b_is_slower = true;       // along whose critical path they were found
+  // Of the time of that path, in ops that the other run has too. Where it is little, as with
+  // foreign traces, phases say more than ops.
+  double joined_path_share = 0;
   std::vector<OpDifference> ops;  // of both runs; largest share first, then farthest apart
   std::size_t ops_left_out = 0;
   std::vector<NameDifference> names;  // the same without ranks

@@ -97,11 +97,14 @@ std::vector<bool> devices_with_ops(const FoldedRun& run) {
   return out;
 }
 
-double apart(const DeviceDifference& device) {
+// In whole picoseconds, so that equal ones stay in their order.
+std::int64_t apart(double a, double b) { return std::llround(std::abs(b - a) * 1e12); }
+
+std::int64_t apart(const DeviceDifference& device) {
   const auto busy = [](const std::optional<DeviceTimes>& times) {
     return times ? times->compute_s + times->exposed_s : 0;
   };
-  return std::abs(busy(device.b) - busy(device.a));
+  return apart(busy(device.a), busy(device.b));
 }
 
 // ---- collectives
@@ -288,7 +291,7 @@ std::vector<LinkDifference> compare_links(const Trace& a,
     }
   }
   std::stable_sort(out.begin(), out.end(), [](const auto& x, const auto& y) {
-    return std::abs(x.limited_b_s - x.limited_a_s) > std::abs(y.limited_b_s - y.limited_a_s);
+    return apart(x.limited_a_s, x.limited_b_s) > apart(y.limited_a_s, y.limited_b_s);
   });
   return out;
 }

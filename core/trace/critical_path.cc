@@ -26,7 +26,8 @@ class Walk {
       for (const OpId other : plan_.instance_ops(plan_.collective(op).instance)) {
         consider(other);
       }
-    } else if (kind == OpKind::kSend || kind == OpKind::kRecv) {
+    } else if ((kind == OpKind::kSend || kind == OpKind::kRecv) &&
+               plan_.message(op).partner != no_id<OpId>()) {  // none in part of a foreign trace
       consider(plan_.message(op).partner);
     }
     return last;

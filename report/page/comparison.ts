@@ -97,15 +97,16 @@ function shareText(share: number | null | undefined): string {
   return typeof share === "number" ? percent(share) : "";
 }
 
-// Ops and waits together: both are links of the chain that decides the step.
+// Ops, those of all ranks together, and waits: both are links of the chain that decides the step.
 function chainDifferences(comparison: Comparison, a: string, b: string): Difference[] {
-  const ops = comparison.ops.map((op) => ({
-    name: op.op,
+  const ops = comparison.names.map((op) => ({
+    name: op.name,
     seconds: op.on_path_s,
     more: shareText(op.share_of_error_pct),
     rows: [
       [a, seconds(op.a_s)],
       [b, seconds(op.b_s)],
+      ...(op.most_on ? [["nearly all on", op.most_on]] : []),
     ] as [string, string][],
   }));
   const waits = comparison.waits.map((wait) => ({
@@ -180,7 +181,7 @@ export function comparisonSection(data: PageData): Section | null {
   const made = section(
     "comparison",
     "Where the two differ",
-    h("p", { class: "sentence" }, comparison.summary),
+    ...comparison.sentences.slice(1).map((sentence) => h("p", { class: "sentence" }, sentence)),
     metricsTable(comparison, a, b),
   );
   if (chain.length)
@@ -200,7 +201,6 @@ export function comparisonSection(data: PageData): Section | null {
     collectivesTable(comparison, a, b),
     onlyIn(`Only in ${a}`, comparison.only_in_a),
     onlyIn(`Only in ${b}`, comparison.only_in_b),
-    caption(comparison.parting),
   ];
   for (const one of more) if (one) made.element.appendChild(one);
   return made;

@@ -37,22 +37,21 @@ export interface Result {
   makespan_s: number;
   step_s: number;
   step_s_each?: number[];
-  samples_per_s: Maybe;
-  epoch_s: Maybe;
-  speedup_vs_one_device: Maybe;
-  scaling_efficiency_pct: Maybe;
-  tflops_per_device: Maybe;
-  mfu_pct: Maybe;
-  t1_s: Maybe;
-  t2_s: Maybe;
-  max_t1_t2_s: Maybe;
-  sum_t1_t2_s: Maybe;
-  overlap_pct: Maybe;
-  exposed_communication_s: Maybe;
+  samples_per_s?: Maybe;
+  epoch_s?: Maybe;
+  speedup_vs_one_device?: Maybe;
+  scaling_efficiency_pct?: Maybe;
+  tflops_per_device?: Maybe;
+  mfu_pct?: Maybe;
+  t1_s?: Maybe;
+  t2_s?: Maybe;
+  overlap_pct?: Maybe;
+  exposed_communication_s?: Maybe;
   breakdown_s: Record<string, number> | null;
-  memory: MemoryPeak[];
-  devices_detail: DeviceDetail[];
-  collectives: CollectiveSum[];
+  // Not where no more than plan and trace is known.
+  memory?: MemoryPeak[];
+  devices_detail?: DeviceDetail[];
+  collectives?: CollectiveSum[];
   collectives_left_out?: number;
   critical_path_share?: Record<string, number>;
   staleness?: { mean: number; max: number; histogram: number[] };
@@ -274,6 +273,16 @@ export interface OpPair {
   share_of_error_pct: Maybe;
 }
 
+export interface NamePair {
+  name: string;
+  ranks: number;
+  a_s: number;
+  b_s: number;
+  on_path_s: number;
+  share_of_error_pct: Maybe;
+  most_on: string | null;
+}
+
 export interface WaitPair {
   before: string;
   a_s: number;
@@ -292,16 +301,17 @@ export interface CollectivePair {
 }
 
 export interface Comparison {
-  summary: string;
+  sentences: string[];
   step_difference_s: number;
   metrics: Metric[];
   phases: PhasePair[];
   ops: OpPair[];
   ops_in_all: number;
+  names: NamePair[];
+  names_in_all: number;
   waits: WaitPair[];
   collectives: CollectivePair[];
   collectives_in_all: number;
-  parting: string;
   only_in_a: { names: string[]; count: number };
   only_in_b: { names: string[]; count: number };
 }

@@ -35,7 +35,7 @@ export interface ChartSpec {
   height?: number;
 }
 
-const MARGIN = { top: 26, right: 18, bottom: 44, left: 66 };
+const MARGIN = { top: 26, right: 28, bottom: 44, left: 66 };
 
 function extent(values: number[]): [number, number] {
   return [Math.min(...values), Math.max(...values)];
@@ -62,11 +62,10 @@ function ticksOf(axis: Axis, scale: ContinuousScale, most: number): number[] {
   }
   const ticks = scale.ticks(most);
   if (!axis.log) return ticks;
-  const wide = high / low > 100;
-  const chosen = ticks.filter((tick) => {
-    const digit = Number(tick.toExponential().charAt(0));
-    return wide ? digit === 1 : digit === 1 || digit === 2 || digit === 5;
-  });
+  const withDigits = (digits: number[]) =>
+    scale.ticks(100).filter((tick) => digits.includes(Number(tick.toExponential().charAt(0))));
+  const fine = withDigits([1, 2, 5]);
+  const chosen = fine.length <= most + 3 ? fine : withDigits([1]);
   return chosen.length > 1 ? chosen : ticks;
 }
 
@@ -152,7 +151,7 @@ function drawSeries(series: Series, x: ContinuousScale, y: ContinuousScale): SVG
 // Over the whole drawing: the nearest x, and what every series has there.
 function hover(svg: SVGSVGElement, spec: ChartSpec, x: ContinuousScale, height: number): void {
   const all = [...new Set(spec.series.flatMap((one) => one.points.map((p) => p.x)))];
-  const cursor = s("line", { class: "cursor", y1: MARGIN.top, y2: height - MARGIN.bottom, hidden: true });
+  const cursor = s("line", { class: "cursor", y1: MARGIN.top, y2: height - MARGIN.bottom, visibility: "hidden" });
   svg.appendChild(cursor);
   svg.addEventListener("pointermove", (event) => {
     const at = event.clientX - svg.getBoundingClientRect().left;
@@ -161,7 +160,7 @@ function hover(svg: SVGSVGElement, spec: ChartSpec, x: ContinuousScale, height: 
       all[0],
     );
     if (nearest === undefined) return;
-    cursor.removeAttribute("hidden");
+    cursor.setAttribute("visibility", "visible");
     cursor.setAttribute("x1", String(x(nearest)));
     cursor.setAttribute("x2", String(x(nearest)));
     const rows: [string, string][] = [];
@@ -172,7 +171,7 @@ function hover(svg: SVGSVGElement, spec: ChartSpec, x: ContinuousScale, height: 
     showTip({ title: `${spec.x.text(nearest)} · ${spec.x.label}`, rows }, event.clientX, event.clientY);
   });
   svg.addEventListener("pointerleave", () => {
-    cursor.setAttribute("hidden", "");
+    cursor.setAttribute("visibility", "hidden");
     hideTip();
   });
 }

@@ -18,7 +18,7 @@ const PAPER_WIDTH = 690; // px: A4 less its margins
 
 function sectionsOf(data: PageData): Section[] {
   const made: (Section | null)[] = [
-    ...data.sweeps.map(sweepSection),
+    ...data.sweeps.map((sweep, index) => sweepSection(sweep, index, data.sweeps.length === 1 && !data.runs.length)),
     overviewSection(data.runs, data.comparison !== null),
     comparisonSection(data),
     breakdownSection(data.runs),

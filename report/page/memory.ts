@@ -10,7 +10,7 @@ import { tickStep } from "./timeline_draw";
 import { hideTip, showTip } from "./tooltip";
 
 const HEIGHT = 280;
-const MARGIN = { top: 18, right: 12, bottom: 32, left: 66 };
+const MARGIN = { top: 18, right: 28, bottom: 32, left: 66 };
 
 function usedParts(curve: MemoryCurve): string[] {
   return MEMORY_PARTS.filter((part) => curve.parts[part]);
@@ -112,7 +112,7 @@ export function memorySection(runs: Run[]): Section | null {
     value: String(index),
     text: fromTo(curve.devices[0], curve.devices[curve.devices.length - 1], curve.devices.length),
   }));
-  const peaks = run.result.memory;
+  const peaks = run.result.memory ?? [];
   const parts = MEMORY_PARTS.filter((part) => peaks.some((peak) => peak.parts[part]));
   return section(
     "memory",
@@ -122,7 +122,7 @@ export function memorySection(runs: Run[]): Section | null {
     note(memory.left_out),
     names.length > 1 ? choice("Devices", names, "0", (value) => show(Number(value))) : null,
     holder,
-    asTable(
+    !peaks.length ? null : asTable(
       table(
         "Peak memory of the devices",
         [

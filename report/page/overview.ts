@@ -14,7 +14,7 @@ interface Figure {
 
 function fullest(run: Run) {
   const share = (peak: number, capacity: number | null) => (capacity ? peak / capacity : 0);
-  return [...run.result.memory].sort(
+  return [...(run.result.memory ?? [])].sort(
     (a, b) => share(b.peak_bytes, b.capacity_bytes) - share(a.peak_bytes, a.capacity_bytes) || b.peak_bytes - a.peak_bytes,
   )[0];
 }
@@ -146,7 +146,7 @@ export function subtitle(run: Run): string {
     if (Number(layout["micro_batches"]) > 1) parts.push(`${layout["micro_batches"]} micro-batches`);
     parts.push(String(layout["dtype"]));
   } else {
-    parts.push(`${whole(devices)} devices of ${topology}`);
+    parts.push(`${whole(devices)} devices${topology ? ` of ${topology}` : ""}`);
   }
   return parts.join(" · ");
 }

@@ -20,13 +20,13 @@ function busyOf(blocks: Block[]): number {
 function draw(pipeline: PipelineData, width: number): Element {
   const left = Math.min(140, 14 + 7 * Math.max(...pipeline.rows.map((row) => row.device.length)));
   const height = pipeline.rows.length * ROW + 30;
-  const x = scaleLinear().domain([0, pipeline.duration_ns]).range([left, width - 8]);
+  const x = scaleLinear().domain([0, pipeline.duration_ns]).range([left, width - 24]);
   const svg = s("svg", { width, height, class: "chart pipeline", role: "img" });
   svg.setAttribute("aria-label", `Schedule of step ${pipeline.step} on ${pipeline.rows.length} devices`);
   pipeline.rows.forEach((row, index) => {
     const y = index * ROW;
     svg.append(
-      s("rect", { x: left, y: y + 2, width: width - 8 - left, height: ROW - 4, class: "empty" }),
+      s("rect", { x: left, y: y + 2, width: width - 24 - left, height: ROW - 4, class: "empty" }),
       s("text", { x: left - 8, y: y + ROW / 2 + 4, "text-anchor": "end" }, row.device),
     );
     for (const block of row.blocks) {

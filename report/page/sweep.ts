@@ -62,7 +62,7 @@ function overKey(sweep: Sweep, path: string, figure: FigureOf): HTMLElement {
     x: {
       label: lastWord(path),
       log,
-      text: (value) => (numeric ? count(value) : (values[Math.round(value)] ?? "")),
+      text: (value) => (numeric ? String(value) : (values[Math.round(value)] ?? "")),
       ticks: values.map(place),
     },
     y: { label: figure.name, text: figure.text, fromZero: true },
@@ -92,7 +92,7 @@ function trade(sweep: Sweep, width: number): Element {
   const points = sweep.points.filter((point) => point.step_s !== undefined);
   const x = scaleLinear()
     .domain([0, Math.max(...points.map((point) => (point.peak_bytes ?? 0) / 2 ** 30))])
-    .range([66, width - 16])
+    .range([66, width - 30])
     .nice(5);
   const y = scaleLinear()
     .domain([0, Math.max(...points.map((point) => point.samples_per_s ?? 0))])
@@ -102,7 +102,7 @@ function trade(sweep: Sweep, width: number): Element {
   const axes = s("g", { class: "axes" });
   for (const tick of y.ticks(5))
     axes.append(
-      s("line", { x1: 66, x2: width - 16, y1: y(tick), y2: y(tick), class: "grid" }),
+      s("line", { x1: 66, x2: width - 30, y1: y(tick), y2: y(tick), class: "grid" }),
       s("text", { x: 58, y: y(tick) + 4, "text-anchor": "end" }, count(tick)),
     );
   for (const tick of x.ticks(6)) axes.appendChild(s("text", { x: x(tick), y: height - 25, "text-anchor": "middle" }, `${tick} GiB`));
@@ -117,7 +117,7 @@ function trade(sweep: Sweep, width: number): Element {
       cy: y(point.samples_per_s ?? 0),
       r: 5,
       tabindex: 0,
-      class: `point ${point.pareto ? "pareto" : ""} ${point.fits === false ? "too-large" : ""}`,
+      class: `point dot ${point.pareto ? "pareto" : ""} ${point.fits === false ? "too-large" : ""}`,
       "aria-label": `${setText(point.set)}: ${count(point.samples_per_s)} samples/s`,
     });
     tipOn(dot, () => ({
@@ -165,7 +165,8 @@ function bestList(sweep: Sweep): HTMLElement {
   return list;
 }
 
-export function sweepSection(sweep: Sweep, index: number): Section {
+// Of a page with nothing else, the sentence stands at its head.
+export function sweepSection(sweep: Sweep, index: number, isAlone: boolean): Section {
   const axes = axesOf(sweep);
   const holder = h("div");
   let path = axes[0]?.path ?? "";
@@ -202,12 +203,12 @@ export function sweepSection(sweep: Sweep, index: number): Section {
   return section(
     `sweep${index || ""}`,
     index ? `Sweep ${sweep.label}` : "The sweep",
-    sweep.headline ? h("p", { class: "sentence" }, sweep.headline) : null,
+    isAlone ? null : h("p", { class: "sentence" }, sweep.headline ?? ""),
     bestList(sweep),
     bar,
     holder,
     h("h3", {}, "Speed against memory"),
-    caption("Filled dots are beaten by none in speed, memory and devices together; crossed-out colour: does not fit."),
+    caption("A dot a point. Filled ones are beaten by none in speed, memory and devices together."),
     legend([
       { name: "best trade", color: color("part-compute") },
       { name: "beaten by another", color: color("muted") },

@@ -29,7 +29,7 @@ export function collectivesSection(runs: Run[]): Section | null {
         { title: "busbw", number: true, text: (row) => gigabytesPerSecond(row.busbw_GBps) },
         { title: "limited by", text: (row) => row.bottleneck ?? NONE },
       ],
-      run.result.collectives,
+      run.result.collectives ?? [],
     ),
   );
 }
@@ -87,7 +87,9 @@ export function inputsSection(data: PageData): Section {
   const made = section(
     "inputs",
     "Inputs and assumptions",
-    caption("A simulation is as good as what it is told. These are the inputs, complete; `twinrun topo show` prints the machine's numbers with their sources."),
+    data.runs.length
+      ? caption("A simulation is as good as what it is told. These are the inputs; `twinrun topo show` prints a machine's numbers with their sources.")
+      : null,
   );
   for (const run of data.runs) {
     const engine = run.result.engine;

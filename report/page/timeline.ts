@@ -205,12 +205,14 @@ class TimelineWidget {
     paint: (context: CanvasRenderingContext2D) => void,
   ): void {
     const { ratio } = this;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    canvas.style.width = `${width}px`;
-    const context = canvas.getContext("2d");
+    const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (canvas.width !== w || canvas.height !== h) {  // which takes time
+      [canvas.width, canvas.height] = [w, h];
+      canvas.style.width = `${width}px`;
+    }
+    const context = canvas.getContext("2d", { alpha: false });
     if (!context) return;
-    context.scale(ratio, ratio);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
     paint(context);
   }
 

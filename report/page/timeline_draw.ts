@@ -274,18 +274,8 @@ export function drawMinimap(context: CanvasRenderingContext2D, scene: Scene, the
   context.fillStyle = theme.surface;
   context.fillRect(0, 0, width, height);
   const columns = Math.max(1, Math.floor(width - gutter));
-  const share = rememberedShares(timelines[0], offsets[0], begin, end, columns);
-  const categories = theme.category.length;
-  for (let column = 0; column < columns; column++) {
-    let y = height - 4;
-    for (let category = 0; category < categories; category++) {
-      const tall = share[column * categories + category] * (height - 8);
-      if (tall <= 0) continue;
-      context.fillStyle = theme.category[category];
-      context.fillRect(gutter + column, y - tall, 1, tall);
-      y -= tall;
-    }
-  }
+  const picture = rememberedPicture(timelines[0], offsets[0], [begin, end], columns, height, theme);
+  context.drawImage(picture, gutter, 0);
   const perNs = (width - gutter) / (end - begin);
   const left = gutter + (view.begin - begin) * perNs;
   const right = gutter + (view.end - begin) * perNs;
@@ -299,15 +289,46 @@ export function drawMinimap(context: CanvasRenderingContext2D, scene: Scene, the
   context.strokeRect(left + 0.5, 0.5, Math.max(2, right - left - 1), height - 1);
 }
 
-const remembered = new WeakMap<Timeline, { key: string; shares: Float32Array }>();
+const remembered = new WeakMap<Timeline, { key: string; picture: HTMLCanvasElement }>();
 
-function rememberedShares(timeline: Timeline, offset: number, begin: number, end: number, columns: number): Float32Array {
-  const key = [offset, begin, end, columns].join();
+// The strip without the frame of the view, which is all that moves.
+function rememberedPicture(
+  timeline: Timeline,
+  offset: number,
+  [begin, end]: [number, number],
+  columns: number,
+  height: number,
+  theme: Theme,
+): HTMLCanvasElement {
+  const key = [offset, begin, end, columns, theme.surface].join();
   const known = remembered.get(timeline);
-  if (known && known.key === key) return known.shares;
-  const shares = minimapShares(timeline, offset, begin, end, columns);
-  remembered.set(timeline, { key, shares });
-  return shares;
+  if (known && known.key === key) return known.picture;
+  const picture = document.createElement("canvas");
+  [picture.width, picture.height] = [columns, height];
+  const context = picture.getContext("2d");
+  if (context) paintShares(context, minimapShares(timeline, offset, begin, end, columns), columns, height, theme);
+  remembered.set(timeline, { key, picture });
+  return picture;
+}
+
+function paintShares(
+  context: CanvasRenderingContext2D,
+  shares: Float32Array,
+  columns: number,
+  height: number,
+  theme: Theme,
+): void {
+  const categories = theme.category.length;
+  for (let column = 0; column < columns; column++) {
+    let y = height - 4;
+    for (let category = 0; category < categories; category++) {
+      const tall = shares[column * categories + category] * (height - 8);
+      if (tall <= 0) continue;
+      context.fillStyle = theme.category[category];
+      context.fillRect(column, y - tall, 1, tall);
+      y -= tall;
+    }
+  }
 }
 
 // By column and category, what share of the rows is busy with it. Ops are visited up to a limit, evenly.
@@ -320,12 +341,13 @@ function minimapShares(timeline: Timeline, offset: number, begin: number, end: n
   const every = Math.max(1, Math.ceil(timeline.data.ops / MOST));
   for (const row of timeline.rows)
     for (const chunk of row.chunks) {
-      const { start, end: ends } = chunk.times;
+      const { start, busy } = chunk.times;
       for (let op = 0; op < start.length; op += every) {
         const category = timeline.data.labels[chunk.labels.label[op]][1];
         const first = Math.max(0, (chunk.start - offset + start[op] - begin) * perNs);
-        const stop = op + every < start.length && every > 1 ? start[op + every] : ends[op];
-        const last = Math.min(columns, (chunk.start - offset + stop - begin) * perNs);
+        // For those passed over too: as long as all of them together.
+        const length = busy[Math.min(op + every, start.length)] - busy[op];
+        const last = Math.min(columns, (chunk.start - offset + start[op] + length - begin) * perNs);
         for (let column = Math.floor(first); column < last; column++)
           shares[column * categories + category] +=
             (Math.min(last, column + 1) - Math.max(first, column)) / devices;

@@ -19,13 +19,16 @@ function middle(place: Placed): [number, number] {
   return [place.x + place.w / 2, place.y + place.h / 2];
 }
 
-// Straight between tiers; bowed between neighbours of one tier, the farther the deeper.
-function pathBetween(a: Placed, b: Placed): string {
+// Straight between tiers and neighbours; bowed between others of one tier, the farther the deeper: below the lowest
+// tier, above any other.
+function pathBetween(a: Placed, b: Placed, lowest: number): string {
   const [ax, ay] = middle(a);
   const [bx, by] = middle(b);
-  if (Math.abs(ay - by) > 1) return `M${ax},${ay}L${bx},${by}`;
-  const depth = Math.min(70, 16 + Math.abs(ax - bx) * 0.17);
-  const edge = Math.max(a.y + a.h, b.y + b.h);
+  const areNeighbours = Math.abs(ax - bx) < a.w + 60;
+  if (Math.abs(ay - by) > 1 || areNeighbours) return `M${ax},${ay}L${bx},${by}`;
+  const isLowest = a.y >= lowest;
+  const depth = Math.min(70, 16 + Math.abs(ax - bx) * 0.17) * (isLowest ? 1 : -0.6);
+  const edge = isLowest ? a.y + a.h : a.y;
   return `M${ax},${edge}C${ax},${edge + depth} ${bx},${edge + depth} ${bx},${edge}`;
 }
 
@@ -58,18 +61,23 @@ function linkTip(machine: MachineDetail, link: LinkRow, knowsUse: boolean) {
   return { title: `${a} — ${b}`, rows };
 }
 
-function drawMachine(machine: MachineDetail, knowsUse: boolean, width: number): Element {
+function lowestOf(places: Placed[]): number {
+  return Math.max(...places.map((place) => place.y));
+}
+
+function drawMachine(machine: MachineDetail, paint: Paint, width: number): Element {
   const layout = layOutMachine(machine, width);
+  const lowest = lowestOf(layout.places);
   const svg = s("svg", { width, height: layout.height, class: "chart topology", role: "img" });
   svg.setAttribute("aria-label", `The inside of ${machine.name}: ${machine.vertices.length} parts, ${machine.links.length} links`);
   // The busiest on top.
   for (const link of [...machine.links].sort((a, b) => busyOf(a) - busyOf(b))) {
     const path = s("path", {
-      d: pathBetween(layout.places[link[0]], layout.places[link[1]]),
+      d: pathBetween(layout.places[link[0]], layout.places[link[1]], lowest),
       class: "link",
-      style: `stroke: ${knowsUse ? busyColor(busyOf(link)) : color("muted")}; stroke-width: ${thickness(link[3])}`,
+      style: `stroke: ${paint.of(busyOf(link))}; stroke-width: ${thickness(link[3])}`,
     });
-    tipOn(path, () => linkTip(machine, link, knowsUse));
+    tipOn(path, () => linkTip(machine, link, paint.knowsUse));
     svg.appendChild(path);
   }
   machine.vertices.forEach(([name, kind, device], index) => {
@@ -80,16 +88,17 @@ function drawMachine(machine: MachineDetail, knowsUse: boolean, width: number): 
   return svg;
 }
 
-function drawNetwork(topology: TopologyData, width: number): Element {
+function drawNetwork(topology: TopologyData, paint: Paint, width: number): Element {
   const layout = layOutNetwork(topology, width);
+  const lowest = lowestOf(layout.places);
   const svg = s("svg", { width, height: layout.height, class: "chart topology", role: "img" });
   svg.setAttribute("aria-label", `The network: ${topology.machines} machines, ${topology.fabric}`);
   for (const wire of [...topology.wires].sort((a, b) => a[5] - b[5])) {
     const [a, b, links, rate, carried, busy] = wire;
     const path = s("path", {
-      d: pathBetween(layout.places[a], layout.places[b]),
+      d: pathBetween(layout.places[a], layout.places[b], lowest),
       class: "link",
-      style: `stroke: ${topology.knows_use ? busyColor(busy) : color("muted")}; stroke-width: ${thickness(rate * links)}`,
+      style: `stroke: ${paint.of(busy)}; stroke-width: ${thickness(rate * links)}`,
     });
     tipOn(path, () => ({
       title: `${topology.boxes[a].name} — ${topology.boxes[b].name}`,
@@ -113,24 +122,49 @@ function drawNetwork(topology: TopologyData, width: number): Element {
   return svg;
 }
 
-function busyLegend(): HTMLElement {
-  return legend(
-    BUSY_STEPS.map((from, index) => ({
-      name: index === 0 ? "idle or hardly used" : `from ${from} %`,
-      color: color(`busy-${index}`),
-      shape: "line" as const,
-    })),
-  );
+// How links are coloured: by the share of the run in which they were busy, or, where that is little everywhere, by that
+// share against the busiest.
+class Paint {
+  readonly relative: boolean;
+  constructor(
+    readonly knowsUse: boolean,
+    private readonly most: number, // busy %, of the busiest link
+  ) {
+    this.relative = knowsUse && most > 0 && most < BUSY_STEPS[2];
+  }
+  of(busy: number): string {
+    if (!this.knowsUse) return color("muted");
+    return busyColor(this.relative ? (100 * busy) / this.most : busy);
+  }
+  sentence(): string {
+    if (!this.knowsUse) return "What links carried is known of simulated runs only; width is bandwidth.";
+    const both = "the busier of both directions; width its bandwidth";
+    return this.relative
+      ? `No link was busy for more than ${percent(this.most)} of the run, so colour compares with the busiest, ${both}.`
+      : `Colour says how busy a link was over the whole run, ${both}.`;
+  }
+  legend(): HTMLElement | null {
+    if (!this.knowsUse) return null;
+    const of = this.relative ? "of the busiest" : "busy";
+    return legend(
+      BUSY_STEPS.map((from, index) => ({
+        name: index === 0 ? `below ${BUSY_STEPS[1]} %` : `from ${from} % ${of}`,
+        color: color(`busy-${index}`),
+        shape: "line" as const,
+      })),
+    );
+  }
 }
 
 export function topologySection(runs: Run[]): Section | null {
   const run = runs.find((one) => one.topology?.knows_use && one.topology.links) ?? runs.find((one) => one.topology);
   const topology = run?.topology;
   if (!topology || !topology.details.length) return null;
+  const paint = new Paint(topology.knows_use, Math.max(0, ...topology.busiest.map((row) => row[4])));
   const inside = h("div");
   const show = (index: number) => {
     clear(inside);
-    inside.appendChild(responsive((width) => drawMachine(topology.details[index], topology.knows_use, width)));
+    inside.appendChild(responsive((width) => drawMachine(topology.details[index], paint, width)));
   };
   const busiest = topology.details.reduce(
     (best, one, index) => (one.busy_pct > topology.details[best].busy_pct ? index : best),
@@ -142,14 +176,11 @@ export function topologySection(runs: Run[]): Section | null {
     "topology",
     "Machines and links",
     caption(
-      `${topology.name}${topology.description ? `: ${topology.description}` : ""}. ` +
-        (topology.knows_use
-          ? "Colour says how busy a link was over the whole run, the busier of both directions; width its bandwidth."
-          : "What links carried is known of simulated runs only; width is bandwidth."),
+      `${topology.name}${topology.description ? `: ${topology.description}` : ""}. ${paint.sentence()}`,
     ),
     note(topology.left_out),
-    topology.knows_use ? busyLegend() : null,
-    topology.machines > 1 ? responsive((width) => drawNetwork(topology, width)) : null,
+    paint.legend(),
+    topology.machines > 1 ? responsive((width) => drawNetwork(topology, paint, width)) : null,
     names.length > 1 ? choice("Inside of", names, String(busiest), (value) => show(Number(value))) : null,
     inside,
     topology.busiest.length

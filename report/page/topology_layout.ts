@@ -10,9 +10,9 @@ export interface Placed {
 
 const BOX = { w: 62, h: 26 };
 
-// From top to bottom. CPUs and their memory share a tier where there are GPUs below them.
-const TIERS: Record<string, number> = { switch: 0, nic: 1, memory: 2, cpu: 2, "pcie-switch": 3, gpu: 4, nvswitch: 5 };
-const TIER_HEIGHT = 74;
+// From top to bottom. Memory stands above its CPU where GPUs are below, else under it.
+const TIERS: Record<string, number> = { switch: 0, nic: 1, memory: 2, cpu: 3, "pcie-switch": 4, gpu: 5, nvswitch: 6 };
+const TIER_HEIGHT = 66;
 
 function neighbours(machine: MachineDetail): number[][] {
   const near: number[][] = machine.vertices.map(() => []);
@@ -48,8 +48,8 @@ export interface MachineLayout {
 // GPUs (or CPUs where there is none) stand in their order; each other tier over the middle of its neighbours.
 export function layOutMachine(machine: MachineDetail, width: number): MachineLayout {
   const hasGpus = machine.vertices.some(([, kind]) => kind === "gpu");
-  const tierOf = machine.vertices.map(([, kind]) => (kind === "memory" && !hasGpus ? 3 : (TIERS[kind] ?? 3)));
-  const base = tierOf.includes(4) ? 4 : tierOf.includes(2) ? 2 : tierOf[0];
+  const tierOf = machine.vertices.map(([, kind]) => (kind === "memory" && !hasGpus ? 4 : (TIERS[kind] ?? 4)));
+  const base = hasGpus ? TIERS["gpu"] : tierOf.includes(TIERS["cpu"]) ? TIERS["cpu"] : tierOf[0];
   const used = [...new Set(tierOf)].sort((a, b) => a - b);
   const byTier = used.map((tier) => machine.vertices.flatMap((_, vertex) => (tierOf[vertex] === tier ? [vertex] : [])));
   const widest = Math.max(...byTier.map((vertices) => vertices.length));
@@ -63,11 +63,22 @@ export function layOutMachine(machine: MachineDetail, width: number): MachineLay
   for (const tier of order) {
     if (tier === base) continue;
     const middle = ((baseVertices.length - 1) * gap) / 2;
-    const wanted = byTier[used.indexOf(tier)].map((vertex) => {
+    const vertices = byTier[used.indexOf(tier)];
+    const overNeighbours = (vertex: number) => {
       const known = near[vertex].map((other) => at[other]).filter((place) => !Number.isNaN(place));
-      return { vertex, at: known.length ? known.reduce((sum, place) => sum + place, 0) / known.length : middle };
-    });
-    for (const [vertex, place] of spread(wanted, gap)) at[vertex] = place;
+      return known.length ? known.reduce((sum, place) => sum + place, 0) / known.length : NaN;
+    };
+    const wanted = vertices.map((vertex) => ({ vertex, at: overNeighbours(vertex) }));
+    const placed = wanted.filter((one) => !Number.isNaN(one.at));
+    for (const [vertex, place] of spread(placed, gap)) at[vertex] = place;
+    // What is joined to others of its tier alone stands beside them, away from the middle.
+    const beside = wanted.filter((one) => Number.isNaN(one.at));
+    for (const one of beside) {
+      const place = overNeighbours(one.vertex);
+      one.at = Number.isNaN(place) ? middle : place + (place < middle ? -gap : gap);
+    }
+    const all = [...placed.map(({ vertex }) => ({ vertex, at: at[vertex] })), ...beside];
+    for (const [vertex, place] of spread(all, gap)) at[vertex] = place;
   }
   const low = Math.min(...at);
   const high = Math.max(...at);

@@ -227,6 +227,18 @@ class Pages(BrowserTest):
         row = next(row for row in self.rows_of(page, "comparison") if row[0] == "Step")
         self.assertLess(abs(value_of(row[1]) - results[0]["step_s"]), 0.006 * results[0]["step_s"])
 
+    def test_compare_writes_the_same_page(self):
+        self.comparison_page()  # makes the runs
+        file = self.at / "compared.html"
+        twinrun("compare", self.at / "simulated", self.at / "executed", "--html", file)
+        page = self.open_file(file)
+        self.assertEqual(self.sections(page)[:3], ["comparison", "breakdown", "timeline"])
+        said = json.loads(twinrun("compare", self.at / "simulated", self.at / "executed", "--format", "json"))
+        self.assertEqual(page.inner_text("#headline").replace("\u00a0", " "), said["sentences"][0])
+        self.assertEqual([metric["b"] for metric in page_data(page)["comparison"]["metrics"]],
+                         [metric["b"] for metric in said["metrics"]])
+        self.expect_no_complaints()
+
     # ---- sizes ----
 
     def test_64_ranks_and_3_steps_are_whole_and_below_3_mb(self):

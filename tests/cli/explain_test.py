@@ -33,6 +33,16 @@ class Explain(unittest.TestCase):
         for answer in found.values():
             self.assertTrue(answer["answer"] and answer["assumed"], answer)
 
+    def test_only_what_is_asked_is_answered_as_when_all_is(self):
+        some = answers(CLUSTER, "--only", "fits_memory,server_or_ring")
+        everything = answers(CLUSTER)
+        self.assertEqual(some, {name: everything[name] for name in ["server_or_ring", "fits_memory"]})
+
+    def test_an_unknown_question_is_named_with_the_known_ones(self):
+        done = run(CLUSTER, "--only", "server_or_rings")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("server_or_ring", done.stderr)
+
     def test_the_batch_is_the_smallest_that_hides_communication(self):
         batch = answers(CLUSTER)["batch_where_t1_equals_t2"]["value"]
 

@@ -51,7 +51,8 @@ TEST(RenderPage, AFileMayAskNobodyAServedPageItsServer) {
 
 TEST(RenderPage, NamesNoOtherPlace) {
   const std::string page = render_page(Json::object());
-  for (const char* const sign : {"src=\"http", "href=\"http", "url(http", "@import", "//cdn"}) {
+  for (const char* const sign :
+       {"src=\"http", "href=\"http", "url(http", "@import", "//cdn", "/usr/", "sourceMappingURL"}) {
     EXPECT_THAT(page, Not(HasSubstr(sign)));
   }
 }

@@ -201,7 +201,7 @@ TEST(Headline, OfASweepNamesTheBest) {
       {"best", {{"samples_per_s", {{"set", {{"training.dtype", "fp16"}}}, {"value", 42}}}}}};
   EXPECT_EQ(
       headline_of_sweep(sweep),
-      "Of 3 points, dtype = fp16 is fastest: 42 samples/s. 1 do not fit into memory. 1 cannot "
+      "Of 3 points, dtype = fp16 is fastest: 42 samples/s. 1 does not fit into memory. 1 cannot "
       "be carried out.");
   EXPECT_THAT(headline_of_sweep({{"points", Json::array()}, {"best", Json::object()}}),
               Not(HasSubstr("fastest")));

@@ -140,7 +140,7 @@ std::vector<Call> take_log() {
 
 }  // namespace substitute
 
-// NOLINTBEGIN(readability-identifier-naming): the names are CUDA's
+// NOLINTBEGIN(readability-*): the names are CUDA's
 cudaError_t cudaGetLastError() {
   const substitute::Hidden hidden;
   if (const auto fault = substitute::begin_call({"cudaGetLastError"})) {
@@ -153,4 +153,4 @@ cudaError_t cudaPeekAtLastError() {
   const substitute::Hidden hidden;
   return substitute::last_error;
 }
-// NOLINTEND
+// NOLINTEND(readability-*)

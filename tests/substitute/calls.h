@@ -18,7 +18,7 @@ namespace substitute {
 // when a test wants it to, and runs hidden from ThreadSanitizer.
 
 struct CallNote {
-  const char* function;
+  const char* function = "";
   cudaStream_t stream = nullptr;
   std::size_t bytes = 0;
 };

@@ -67,13 +67,14 @@ TEST_F(Clock, OfTwoStreamsMeetsAtAWait) {
   const cudaStream_t first = new_stream();
   const cudaStream_t second = new_stream();
   float* const array = new_array<float>(0, 4);
+  float* const other = new_array<float>(0, 4);
   launch_fill(array, 1, 4, first);
   launch_fill(array, 1, 4, first);
   const cudaEvent_t event = record(first);
   launch_fill(array, 1, 4, first);
-  launch_add(array, array, 4, second);  // 0 to 10
+  launch_add(other, other, 4, second);  // 0 to 10
   ASSERT_EQ(cudaStreamWaitEvent(second, event, 0), cudaSuccess);
-  launch_add(array, array, 4, second);  // 2000 to 2010
+  launch_add(other, other, 4, second);  // 2000 to 2010
   EXPECT_EQ(now(second), 2010);
   EXPECT_EQ(now(first), 3000);
 }
@@ -233,7 +234,7 @@ TEST_F(Clock, LetsACommunicatorDoOneThingAtATime) {
   float* data[2];
   cudaStream_t others[2];
   for (int rank = 0; rank < 2; ++rank) {
-    data[rank] = new_array<float>(rank, 4);
+    data[rank] = new_array<float>(rank, 8);
     others[rank] = new_stream(rank);
   }
   substitute::use_virtual_clock(true);
@@ -241,7 +242,8 @@ TEST_F(Clock, LetsACommunicatorDoOneThingAtATime) {
     return ncclAllReduce(data[rank], data[rank], 4, ncclFloat32, ncclSum, comm(rank), stream(rank));
   });
   group([&](int rank) {
-    return ncclAllReduce(data[rank], data[rank], 4, ncclFloat32, ncclSum, comm(rank), others[rank]);
+    float* const rest = data[rank] + 4;
+    return ncclAllReduce(rest, rest, 4, ncclFloat32, ncclSum, comm(rank), others[rank]);
   });
   for (int rank = 0; rank < 2; ++rank) {
     ASSERT_EQ(cudaStreamSynchronize(stream(rank)), cudaSuccess);

@@ -44,6 +44,7 @@ class Collectives : public NcclTest, public testing::WithParamInterface<Size> {
   }
   [[nodiscard]] std::vector<float*> arrays_of_all(std::size_t parts = 1) const {
     std::vector<float*> arrays;
+    arrays.reserve(static_cast<std::size_t>(ranks()));
     for (int rank = 0; rank < ranks(); ++rank) {
       arrays.push_back(new_array<float>(rank, values(rank, parts)));
     }
@@ -51,6 +52,7 @@ class Collectives : public NcclTest, public testing::WithParamInterface<Size> {
   }
   [[nodiscard]] std::vector<float*> empty_arrays(std::size_t parts = 1) const {
     std::vector<float*> arrays;
+    arrays.reserve(static_cast<std::size_t>(ranks()));
     for (int rank = 0; rank < ranks(); ++rank) {
       arrays.push_back(new_array<float>(rank, std::vector<float>(count() * parts, -1)));
     }
@@ -209,6 +211,7 @@ class Reductions : public NcclTest {
         {ncclSum, 12}, {ncclProd, 48}, {ncclMin, 2}, {ncclMax, 6}, {ncclAvg, 4}};
     for (const auto& [operation, result] : expected) {
       std::vector<Stored*> data;
+      data.reserve(3);
       for (int rank = 0; rank < 3; ++rank) {
         data.push_back(
             new_array<Stored>(rank, std::vector<Stored>(3, Number::store(2 * (rank + 1)))));

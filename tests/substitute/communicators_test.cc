@@ -78,6 +78,7 @@ TEST_F(Communicators, AreCreatedAndUsedByThreads) {
   ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
   int results[4] = {};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int rank = 0; rank < 4; ++rank) {
     threads.emplace_back([&, rank] {
       ncclComm_t comm = nullptr;
@@ -407,17 +408,18 @@ TEST_F(Groups, OfOneCommunicatorKeepTheirOrder) {
   substitute::stall(stream(0));
   substitute::stall(stream(1));
   group([&](int rank) {
-    return ncclAllReduce(data(rank), data(rank), 64, ncclFloat32, ncclSum, comm(rank),
+    return ncclAllReduce(data(rank), data(rank), 32, ncclFloat32, ncclSum, comm(rank),
                          stream(rank));
   });
   group([&](int rank) {
-    return ncclAllReduce(data(rank), data(rank), 64, ncclFloat32, ncclMax, comm(rank),
-                         others[rank]);
+    float* const rest = data(rank) + 32;
+    return ncclAllReduce(rest, rest, 32, ncclFloat32, ncclSum, comm(rank), others[rank]);
   });
   EXPECT_TRUE(stays_pending(others[0]));
   substitute::resume(stream(0));
   substitute::resume(stream(1));
-  EXPECT_EQ(values_of(data(0), 64, others[0]), std::vector<float>(64, 2));
+  EXPECT_EQ(values_of(data(0) + 32, 32, others[0]), std::vector<float>(32, 2));
+  EXPECT_EQ(values_of(data(1), 32, stream(1)), std::vector<float>(32, 2));
 }
 
 TEST_F(Groups, RefuseStreamsOfAnotherDevice) {

@@ -199,25 +199,20 @@ bool are_on(const void* to, int to_device, const void* from, int from_device) {
 }  // namespace
 }  // namespace substitute
 
-// NOLINTBEGIN(readability-identifier-naming): the names are CUDA's
-using substitute::Copy;
-using substitute::cuda_call;
-using substitute::Fill;
-
+// NOLINTBEGIN(readability-*): the names are CUDA's
 cudaError_t cudaMemcpyAsync(
     void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  return cuda_call({"cudaMemcpyAsync", stream, bytes}, [&] {
+  return substitute::cuda_call({"cudaMemcpyAsync", stream, bytes}, [&] {
     return substitute::copy_async({"cudaMemcpyAsync", to, bytes, from, bytes, bytes}, kind, stream);
   });
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  return cuda_call({"cudaMemcpy", nullptr, bytes}, [&] {
+  return substitute::cuda_call({"cudaMemcpy", nullptr, bytes}, [&] {
     return substitute::copy_now({"cudaMemcpy", to, bytes, from, bytes, bytes}, kind);
   });
 }
 
-// NOLINTBEGIN(readability-function-size): CUDA gives it so many parameters
 cudaError_t cudaMemcpy2DAsync(void* to,
                               std::size_t to_pitch,
                               const void* from,
@@ -226,8 +221,8 @@ cudaError_t cudaMemcpy2DAsync(void* to,
                               std::size_t height,
                               cudaMemcpyKind kind,
                               cudaStream_t stream) {
-  return cuda_call({"cudaMemcpy2DAsync", stream, width * height}, [&] {
-    const Copy copy{"cudaMemcpy2DAsync", to, to_pitch, from, from_pitch, width, height};
+  return substitute::cuda_call({"cudaMemcpy2DAsync", stream, width * height}, [&] {
+    const substitute::Copy copy{"cudaMemcpy2DAsync", to, to_pitch, from, from_pitch, width, height};
     return substitute::copy_async(copy, kind, stream);
   });
 }
@@ -239,12 +234,11 @@ cudaError_t cudaMemcpy2D(void* to,
                          std::size_t width,
                          std::size_t height,
                          cudaMemcpyKind kind) {
-  return cuda_call({"cudaMemcpy2D", nullptr, width * height}, [&] {
+  return substitute::cuda_call({"cudaMemcpy2D", nullptr, width * height}, [&] {
     return substitute::copy_now({"cudaMemcpy2D", to, to_pitch, from, from_pitch, width, height},
                                 kind);
   });
 }
-// NOLINTEND(readability-function-size)
 
 cudaError_t cudaMemcpyPeerAsync(void* to,
                                 int to_device,
@@ -252,18 +246,18 @@ cudaError_t cudaMemcpyPeerAsync(void* to,
                                 int from_device,
                                 std::size_t bytes,
                                 cudaStream_t stream) {
-  return cuda_call({"cudaMemcpyPeerAsync", stream, bytes}, [&] {
+  return substitute::cuda_call({"cudaMemcpyPeerAsync", stream, bytes}, [&] {
     if (bytes > 0 && !substitute::are_on(to, to_device, from, from_device)) {
       return cudaErrorInvalidValue;
     }
-    const Copy copy{"cudaMemcpyPeerAsync", to, bytes, from, bytes, bytes};
+    const substitute::Copy copy{"cudaMemcpyPeerAsync", to, bytes, from, bytes, bytes};
     return substitute::copy_async(copy, cudaMemcpyDefault, stream);
   });
 }
 
 cudaError_t cudaMemcpyPeer(
     void* to, int to_device, const void* from, int from_device, std::size_t bytes) {
-  return cuda_call({"cudaMemcpyPeer", nullptr, bytes}, [&] {
+  return substitute::cuda_call({"cudaMemcpyPeer", nullptr, bytes}, [&] {
     if (bytes > 0 && !substitute::are_on(to, to_device, from, from_device)) {
       return cudaErrorInvalidValue;
     }
@@ -273,13 +267,13 @@ cudaError_t cudaMemcpyPeer(
 }
 
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
-  return cuda_call({"cudaMemsetAsync", stream, bytes}, [&] {
+  return substitute::cuda_call({"cudaMemsetAsync", stream, bytes}, [&] {
     return substitute::fill_async({"cudaMemsetAsync", to, bytes, value, bytes}, stream);
   });
 }
 
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
-  return cuda_call({"cudaMemset", nullptr, bytes}, [&] {
+  return substitute::cuda_call({"cudaMemset", nullptr, bytes}, [&] {
     return substitute::fill_now({"cudaMemset", to, bytes, value, bytes});
   });
 }
@@ -290,8 +284,8 @@ cudaError_t cudaMemset2DAsync(void* to,
                               std::size_t width,
                               std::size_t height,
                               cudaStream_t stream) {
-  return cuda_call({"cudaMemset2DAsync", stream, width * height}, [&] {
+  return substitute::cuda_call({"cudaMemset2DAsync", stream, width * height}, [&] {
     return substitute::fill_async({"cudaMemset2DAsync", to, pitch, value, width, height}, stream);
   });
 }
-// NOLINTEND
+// NOLINTEND(readability-*)

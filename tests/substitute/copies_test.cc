@@ -52,8 +52,8 @@ TEST_F(Copies, AreRefusedInAWrongDirection) {
   EXPECT_EQ(cudaMemcpyAsync(array, host.data(), 0, cudaMemcpyHostToDevice, stream), cudaSuccess);
 }
 
-// What the pageable source holds when the call returns does not matter any more; a pinned one's
-// does.
+// What a pageable source holds after the call does not matter any more; what a pinned one holds
+// when the stream gets there does: here a host function on the stream itself changes it.
 TEST_F(Copies, OfPageableMemoryAreStagedAndOfPinnedMemoryAreNot) {
   int* const from_pageable = new_array<int>(0, 1);
   int* const from_pinned = new_array<int>(0, 1);
@@ -62,12 +62,14 @@ TEST_F(Copies, OfPageableMemoryAreStagedAndOfPinnedMemoryAreNot) {
   int* const pinned = new_pinned<int>(1);
   *pinned = 1;
   substitute::stall(stream);
+  ASSERT_EQ(cudaLaunchHostFunc(
+                stream, [](void* value) { *static_cast<int*>(value) = 2; }, pinned),
+            cudaSuccess);
   ASSERT_EQ(cudaMemcpyAsync(from_pageable, &pageable, sizeof(int), cudaMemcpyHostToDevice, stream),
             cudaSuccess);
   ASSERT_EQ(cudaMemcpyAsync(from_pinned, pinned, sizeof(int), cudaMemcpyHostToDevice, stream),
             cudaSuccess);
   pageable = 2;
-  *pinned = 2;
   substitute::resume(stream);
   EXPECT_EQ(values_of(from_pageable, 1, stream)[0], 1);
   EXPECT_EQ(values_of(from_pinned, 1, stream)[0], 2);
@@ -91,7 +93,7 @@ TEST_F(Copies, WithoutAStreamWaitForBlockingStreams) {
   ASSERT_EQ(cudaStreamCreate(&blocking), cudaSuccess);
   const cudaStream_t other = new_stream();
   substitute::stall(other);
-  ASSERT_EQ(cudaMemsetAsync(array, 0, sizeof(int), other), cudaSuccess);
+  ASSERT_EQ(cudaMemsetAsync(new_array<int>(0, 1), 0, sizeof(int), other), cudaSuccess);
   for (int i = 0; i < 50; ++i) {
     ASSERT_EQ(cudaMemsetAsync(array, 0, sizeof(int), blocking), cudaSuccess);
   }

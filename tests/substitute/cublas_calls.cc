@@ -174,14 +174,9 @@ void end_all_handles() {
 
 }  // namespace substitute
 
-// NOLINTBEGIN(readability-identifier-naming, readability-function-size): names and parameters are
-// cuBLAS's
-using substitute::cublas_call;
-using substitute::handle_call;
-using substitute::ProductCall;
-
+// NOLINTBEGIN(readability-*): the names are cuBLAS's
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
-  return cublas_call({"cublasCreate"}, [&] {
+  return substitute::cublas_call({"cublasCreate"}, [&] {
     auto context = std::make_unique<cublasContext>();
     context->device = substitute::current_device();
     *handle = context.get();
@@ -192,7 +187,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
 }
 
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
-  return handle_call({"cublasDestroy"}, handle, [&](cublasContext&) {
+  return substitute::handle_call({"cublasDestroy"}, handle, [&](cublasContext&) {
     const std::lock_guard lock(substitute::handles().mutex);
     substitute::handles().live.erase(handle);
     return CUBLAS_STATUS_SUCCESS;
@@ -200,7 +195,7 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
 }
 
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
-  return handle_call({"cublasSetStream", stream}, handle, [&](cublasContext& context) {
+  return substitute::handle_call({"cublasSetStream", stream}, handle, [&](cublasContext& context) {
     static_cast<void>(substitute::streams().get(stream, "cublasSetStream"));
     context.stream = stream;
     return CUBLAS_STATUS_SUCCESS;
@@ -208,28 +203,28 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
 }
 
 cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t* stream) {
-  return handle_call({"cublasGetStream"}, handle, [&](const cublasContext& context) {
+  return substitute::handle_call({"cublasGetStream"}, handle, [&](const cublasContext& context) {
     *stream = context.stream;
     return CUBLAS_STATUS_SUCCESS;
   });
 }
 
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
-  return handle_call({"cublasSetMathMode"}, handle, [&](cublasContext& context) {
+  return substitute::handle_call({"cublasSetMathMode"}, handle, [&](cublasContext& context) {
     context.math = mode;
     return CUBLAS_STATUS_SUCCESS;
   });
 }
 
 cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode) {
-  return handle_call({"cublasGetMathMode"}, handle, [&](const cublasContext& context) {
+  return substitute::handle_call({"cublasGetMathMode"}, handle, [&](const cublasContext& context) {
     *mode = context.math;
     return CUBLAS_STATUS_SUCCESS;
   });
 }
 
 cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t mode) {
-  return handle_call({"cublasSetPointerMode"}, handle, [&](cublasContext& context) {
+  return substitute::handle_call({"cublasSetPointerMode"}, handle, [&](cublasContext& context) {
     context.pointers = mode;
     return CUBLAS_STATUS_SUCCESS;
   });
@@ -237,18 +232,18 @@ cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_
 
 // The products here need none; what is given must be memory of the device.
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, std::size_t bytes) {
-  return handle_call({"cublasSetWorkspace", nullptr, bytes}, handle,
-                     [&](const cublasContext& context) {
-                       if (workspace != nullptr) {
-                         static_cast<void>(substitute::device_memory().access(
-                             workspace, bytes, {"cublasSetWorkspace", context.device, true}));
-                       }
-                       return CUBLAS_STATUS_SUCCESS;
-                     });
+  return substitute::handle_call(
+      {"cublasSetWorkspace", nullptr, bytes}, handle, [&](const cublasContext& context) {
+        if (workspace != nullptr) {
+          static_cast<void>(substitute::device_memory().access(
+              workspace, bytes, {"cublasSetWorkspace", context.device, true}));
+        }
+        return CUBLAS_STATUS_SUCCESS;
+      });
 }
 
 cublasStatus_t cublasGetVersion_v2(cublasHandle_t, int* version) {
-  return cublas_call({"cublasGetVersion"}, [&] {
+  return substitute::cublas_call({"cublasGetVersion"}, [&] {
     *version = CUBLAS_VERSION;
     return CUBLAS_STATUS_SUCCESS;
   });
@@ -268,8 +263,9 @@ cublasStatus_t cublasSgemm_v2(cublasHandle_t handle,
                               const float* beta,
                               float* c,
                               int c_leading) {
-  return handle_call({"cublasSgemm"}, handle, [&](const cublasContext& context) {
-    ProductCall call{"cublasSgemm", a_operation, b_operation, m, n, k, alpha, beta, a, b, c};
+  return substitute::handle_call({"cublasSgemm"}, handle, [&](const cublasContext& context) {
+    substitute::ProductCall call{"cublasSgemm", a_operation, b_operation, m, n, k,
+                                 alpha,         beta,        a,           b, c};
     call.a_leading = a_leading;
     call.b_leading = b_leading;
     call.c_leading = c_leading;
@@ -297,11 +293,12 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle,
                             int c_leading,
                             cublasComputeType_t compute,
                             cublasGemmAlgo_t) {
-  return handle_call({"cublasGemmEx"}, handle, [&](const cublasContext& context) {
+  return substitute::handle_call({"cublasGemmEx"}, handle, [&](const cublasContext& context) {
     if (compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_FAST_TF32) {
       return CUBLAS_STATUS_NOT_SUPPORTED;
     }
-    ProductCall call{"cublasGemmEx", a_operation, b_operation, m, n, k, alpha, beta, a, b, c};
+    substitute::ProductCall call{"cublasGemmEx", a_operation, b_operation, m, n, k,
+                                 alpha,          beta,        a,           b, c};
     call.a_leading = a_leading;
     call.b_leading = b_leading;
     call.c_leading = c_leading;
@@ -315,4 +312,4 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle,
     return is_in_table ? substitute::start_product(handle, call) : CUBLAS_STATUS_NOT_SUPPORTED;
   });
 }
-// NOLINTEND
+// NOLINTEND(readability-*)

@@ -124,21 +124,16 @@ int device_at(const PciAddress& wanted) {
 }  // namespace
 }  // namespace substitute
 
-// NOLINTBEGIN(readability-identifier-naming): the names are CUDA's
-using substitute::cuda_call;
-using substitute::cuda_question;
-using substitute::current_device;
-using substitute::machine;
-
+// NOLINTBEGIN(readability-*): the names are CUDA's
 cudaError_t cudaDriverGetVersion(int* version) {
-  return cuda_question({"cudaDriverGetVersion"}, [&] {
-    *version = machine().driver_version();
+  return substitute::cuda_question({"cudaDriverGetVersion"}, [&] {
+    *version = substitute::machine().driver_version();
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaRuntimeGetVersion(int* version) {
-  return cuda_question({"cudaRuntimeGetVersion"}, [&] {
+  return substitute::cuda_question({"cudaRuntimeGetVersion"}, [&] {
     *version = CUDART_VERSION;
     return cudaSuccess;
   });
@@ -146,16 +141,16 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 
 // The real one leaves the count unset when it fails.
 cudaError_t cudaGetDeviceCount(int* count) {
-  return cuda_call({"cudaGetDeviceCount"}, [&] {
-    *count = machine().count();
+  return substitute::cuda_call({"cudaGetDeviceCount"}, [&] {
+    *count = substitute::machine().count();
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaSetDevice(int device) {
-  return cuda_question({"cudaSetDevice"}, [&] {
-    const cudaError_t error = machine().driver_error();
-    if (error != cudaSuccess || !machine().has(device)) {
+  return substitute::cuda_question({"cudaSetDevice"}, [&] {
+    const cudaError_t error = substitute::machine().driver_error();
+    if (error != cudaSuccess || !substitute::machine().has(device)) {
       return substitute::remember(error != cudaSuccess ? error : cudaErrorInvalidDevice);
     }
     substitute::set_current_device(device);
@@ -164,32 +159,32 @@ cudaError_t cudaSetDevice(int device) {
 }
 
 cudaError_t cudaGetDevice(int* device) {
-  return cuda_call({"cudaGetDevice"}, [&] {
-    *device = current_device();
+  return substitute::cuda_call({"cudaGetDevice"}, [&] {
+    *device = substitute::current_device();
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaSetDeviceFlags(unsigned int) {
-  return cuda_call({"cudaSetDeviceFlags"}, [] { return cudaSuccess; });
+  return substitute::cuda_call({"cudaSetDeviceFlags"}, [] { return cudaSuccess; });
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  return cuda_call({"cudaGetDeviceProperties"}, [&] {
-    if (!machine().has(device)) {
+  return substitute::cuda_call({"cudaGetDeviceProperties"}, [&] {
+    if (!substitute::machine().has(device)) {
       return cudaErrorInvalidDevice;
     }
-    substitute::describe(machine().device(device), properties);
+    substitute::describe(substitute::machine().device(device), properties);
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  return cuda_call({"cudaDeviceGetAttribute"}, [&] {
-    if (!machine().has(device)) {
+  return substitute::cuda_call({"cudaDeviceGetAttribute"}, [&] {
+    if (!substitute::machine().has(device)) {
       return cudaErrorInvalidDevice;
     }
-    const auto address = substitute::pci_address(machine().device(device));
+    const auto address = substitute::pci_address(substitute::machine().device(device));
     switch (attribute) {
       case cudaDevAttrPciDomainId:
         *value = static_cast<int>(address.domain);
@@ -203,18 +198,18 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
       default:
         break;
     }
-    const auto known = substitute::attribute_of(machine().device(device), attribute);
+    const auto known = substitute::attribute_of(substitute::machine().device(device), attribute);
     *value = known.value_or(0);
     return known ? cudaSuccess : cudaErrorInvalidValue;
   });
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
-  return cuda_call({"cudaDeviceGetPCIBusId"}, [&] {
-    if (!machine().has(device)) {
+  return substitute::cuda_call({"cudaDeviceGetPCIBusId"}, [&] {
+    if (!substitute::machine().has(device)) {
       return cudaErrorInvalidDevice;
     }
-    const std::string id = machine().device(device).pci_bus_id;
+    const std::string id = substitute::machine().device(device).pci_bus_id;
     if (length <= static_cast<int>(id.size())) {
       return cudaErrorInvalidValue;
     }
@@ -224,7 +219,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
 }
 
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
-  return cuda_call({"cudaDeviceGetByPCIBusId"}, [&] {
+  return substitute::cuda_call({"cudaDeviceGetByPCIBusId"}, [&] {
     substitute::PciAddress wanted;
     const int fields = std::sscanf(text, "%x:%x:%x", &wanted.domain, &wanted.bus, &wanted.device);
     const int found = fields == 3 ? substitute::device_at(wanted) : -1;
@@ -237,7 +232,7 @@ cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  return cuda_call({"cudaDeviceGetStreamPriorityRange"}, [&] {
+  return substitute::cuda_call({"cudaDeviceGetStreamPriorityRange"}, [&] {
     *least = substitute::kLeastPriority;
     *greatest = substitute::kGreatestPriority;
     return cudaSuccess;
@@ -245,37 +240,40 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
-  return cuda_call({"cudaDeviceCanAccessPeer"}, [&] {
-    if (!machine().has(device) || !machine().has(peer)) {
+  return substitute::cuda_call({"cudaDeviceCanAccessPeer"}, [&] {
+    if (!substitute::machine().has(device) || !substitute::machine().has(peer)) {
       return cudaErrorInvalidDevice;
     }
-    *can = machine().peer_access_is_possible(device, peer) ? 1 : 0;
+    *can = substitute::machine().peer_access_is_possible(device, peer) ? 1 : 0;
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
-  return cuda_call({"cudaDeviceEnablePeerAccess"}, [&] {
+  return substitute::cuda_call({"cudaDeviceEnablePeerAccess"}, [&] {
     if (flags != 0) {
       return cudaErrorInvalidValue;
     }
-    return machine().has(peer) ? machine().enable_peer_access(current_device(), peer)
-                               : cudaErrorInvalidDevice;
+    return substitute::machine().has(peer)
+               ? substitute::machine().enable_peer_access(substitute::current_device(), peer)
+               : cudaErrorInvalidDevice;
   });
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-  return cuda_call({"cudaDeviceDisablePeerAccess"}, [&] {
-    return machine().has(peer) ? machine().disable_peer_access(current_device(), peer)
-                               : cudaErrorInvalidDevice;
+  return substitute::cuda_call({"cudaDeviceDisablePeerAccess"}, [&] {
+    return substitute::machine().has(peer)
+               ? substitute::machine().disable_peer_access(substitute::current_device(), peer)
+               : cudaErrorInvalidDevice;
   });
 }
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  return cuda_call({"cudaMemGetInfo"}, [&] {
-    *total = machine().device(current_device()).memory_bytes;
-    *free = *total - std::min(*total, substitute::device_memory().used_bytes(current_device()));
+  return substitute::cuda_call({"cudaMemGetInfo"}, [&] {
+    *total = substitute::machine().device(substitute::current_device()).memory_bytes;
+    *free = *total -
+            std::min(*total, substitute::device_memory().used_bytes(substitute::current_device()));
     return cudaSuccess;
   });
 }
-// NOLINTEND
+// NOLINTEND(readability-*)

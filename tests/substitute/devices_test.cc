@@ -28,7 +28,7 @@ TEST_F(Devices, DescribeThemselves) {
   device.pci_bus_id = "0001:AB:1F.0";
   substitute::set_devices({substitute::Device{}, device});
 
-  cudaDeviceProp properties;
+  cudaDeviceProp properties{};
   ASSERT_EQ(cudaGetDeviceProperties(&properties, 1), cudaSuccess);
   EXPECT_STREQ(properties.name, "Big one");
   EXPECT_EQ(properties.major, 9);

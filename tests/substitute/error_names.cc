@@ -79,7 +79,7 @@ const ErrorText* find_error(const Table& table, int code) {
 }  // namespace
 }  // namespace substitute
 
-// NOLINTBEGIN(readability-identifier-naming): the names are CUDA's and cuBLAS's
+// NOLINTBEGIN(readability-*): the names are CUDA's and cuBLAS's
 const char* cudaGetErrorName(cudaError_t error) {
   const auto* const found = substitute::find_error(substitute::kCudaErrors, error);
   return found == nullptr ? "unrecognized error code" : found->name;
@@ -99,4 +99,4 @@ const char* cublasGetStatusString(cublasStatus_t status) {
   const auto* const found = substitute::find_error(substitute::kCublasErrors, status);
   return found == nullptr ? "unrecognized status" : found->meaning;
 }
-// NOLINTEND
+// NOLINTEND(readability-*)

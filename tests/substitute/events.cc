@@ -104,6 +104,7 @@ std::vector<std::string> Events::leaks() {
         "event " + std::to_string(event->id) + " of device " + std::to_string(event->device);
   }
   std::vector<std::string> lines;
+  lines.reserve(by_id.size());
   for (auto& [id, line] : by_id) {
     lines.push_back(std::move(line));
   }
@@ -143,66 +144,62 @@ Picoseconds event_time(cudaEvent_t event) {
 
 }  // namespace substitute
 
-// NOLINTBEGIN(readability-identifier-naming): the names are CUDA's
-using substitute::cuda_call;
-using substitute::events;
-using substitute::Picoseconds;
-using substitute::streams;
-
+// NOLINTBEGIN(readability-*): the names are CUDA's
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
-  return cuda_call({"cudaEventCreateWithFlags"}, [&] {
+  return substitute::cuda_call({"cudaEventCreateWithFlags"}, [&] {
     if ((flags & ~static_cast<unsigned>(cudaEventBlockingSync | cudaEventDisableTiming)) != 0) {
       return cudaErrorInvalidValue;
     }
-    *event = events().create(substitute::current_device(), flags);
+    *event = substitute::events().create(substitute::current_device(), flags);
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  return cuda_call({"cudaEventCreate"}, [&] {
-    *event = events().create(substitute::current_device(), cudaEventDefault);
+  return substitute::cuda_call({"cudaEventCreate"}, [&] {
+    *event = substitute::events().create(substitute::current_device(), cudaEventDefault);
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  return cuda_call({"cudaEventDestroy"}, [&] {
-    events().destroy(event, "cudaEventDestroy");
+  return substitute::cuda_call({"cudaEventDestroy"}, [&] {
+    substitute::events().destroy(event, "cudaEventDestroy");
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  return cuda_call({"cudaEventRecord", stream}, [&] {
-    const auto queue = streams().get(stream, "cudaEventRecord");
-    if (events().get(event, "cudaEventRecord").device != queue->device) {
+  return substitute::cuda_call({"cudaEventRecord", stream}, [&] {
+    const auto queue = substitute::streams().get(stream, "cudaEventRecord");
+    if (substitute::events().get(event, "cudaEventRecord").device != queue->device) {
       return cudaErrorInvalidResourceHandle;
     }
-    queue->push(0, [record = events().new_record(event)](const Picoseconds& now) {
-      record->complete(substitute::clock_is_virtual() ? now : substitute::real_time());
-    });
+    queue->push(
+        0, [record = substitute::events().new_record(event)](const substitute::Picoseconds& now) {
+          record->complete(substitute::clock_is_virtual() ? now : substitute::real_time());
+        });
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
-  return cuda_call({"cudaStreamWaitEvent", stream}, [&] {
+  return substitute::cuda_call({"cudaStreamWaitEvent", stream}, [&] {
     if (flags != 0) {
       return cudaErrorInvalidValue;
     }
-    const auto queue = streams().get(stream, "cudaStreamWaitEvent");
-    const auto last = events().get(event, "cudaStreamWaitEvent").last;
-    if (last != nullptr && events().count_wait()) {
-      queue->push(0, [last](Picoseconds& now) { now = std::max(now, last->wait()); });
+    const auto queue = substitute::streams().get(stream, "cudaStreamWaitEvent");
+    const auto last = substitute::events().get(event, "cudaStreamWaitEvent").last;
+    if (last != nullptr && substitute::events().count_wait()) {
+      queue->push(0, [last](substitute::Picoseconds& now) { now = std::max(now, last->wait()); });
     }
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return cuda_call({"cudaEventSynchronize"}, [&] {
-    const auto known = events().get(event, "cudaEventSynchronize");
+  return substitute::cuda_call({"cudaEventSynchronize"}, [&] {
+    const auto known = substitute::events().get(event, "cudaEventSynchronize");
     if (known.last != nullptr) {
       substitute::join_host(known.last->wait());
     }
@@ -211,8 +208,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return cuda_call({"cudaEventQuery"}, [&] {
-    const auto known = events().get(event, "cudaEventQuery");
+  return substitute::cuda_call({"cudaEventQuery"}, [&] {
+    const auto known = substitute::events().get(event, "cudaEventQuery");
     if (const cudaError_t error = substitute::machine().standing_error(known.device);
         error != cudaSuccess) {
       return error;
@@ -231,9 +228,9 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
-  return cuda_call({"cudaEventElapsedTime"}, [&] {
-    const auto first = events().get(start, "cudaEventElapsedTime");
-    const auto last = events().get(end, "cudaEventElapsedTime");
+  return substitute::cuda_call({"cudaEventElapsedTime"}, [&] {
+    const auto first = substitute::events().get(start, "cudaEventElapsedTime");
+    const auto last = substitute::events().get(end, "cudaEventElapsedTime");
     const bool fit = first.device == last.device && first.has_timing() && last.has_timing();
     if (!fit || first.last == nullptr || last.last == nullptr) {
       return cudaErrorInvalidResourceHandle;
@@ -241,9 +238,9 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
     if (!first.last->is_complete() || !last.last->is_complete()) {
       return cudaErrorNotReady;
     }
-    const Picoseconds passed = last.last->time() - first.last->time();
+    const substitute::Picoseconds passed = last.last->time() - first.last->time();
     *milliseconds = static_cast<float>(static_cast<double>(passed) / 1e9);
     return cudaSuccess;
   });
 }
-// NOLINTEND
+// NOLINTEND(readability-*)

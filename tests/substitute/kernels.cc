@@ -252,18 +252,14 @@ void forget_kernel_faults() {
 
 }  // namespace substitute
 
-// NOLINTBEGIN(readability-identifier-naming, bugprone-reserved-identifier): the names are CUDA's
-using substitute::cuda_call;
-using substitute::Hidden;
-using substitute::kernels;
-
+// NOLINTBEGIN(readability-*,bugprone-reserved-identifier): the names are CUDA's
 cudaError_t cudaLaunchKernel(const void* stub,
                              dim3 grid,
                              dim3 block,
                              void** arguments,
                              std::size_t shared_bytes,
                              cudaStream_t stream) {
-  return cuda_call({"cudaLaunchKernel", stream}, [&] {
+  return substitute::cuda_call({"cudaLaunchKernel", stream}, [&] {
     return substitute::launch(stub, {grid, block, shared_bytes, stream}, arguments);
   });
 }
@@ -272,7 +268,7 @@ cudaError_t cudaLaunchKernel(const void* stub,
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configuration,
                                 const void* stub,
                                 void** arguments) {
-  return cuda_call({"cudaLaunchKernelExC", configuration->stream}, [&] {
+  return substitute::cuda_call({"cudaLaunchKernelExC", configuration->stream}, [&] {
     return substitute::launch(stub,
                               {configuration->gridDim, configuration->blockDim,
                                configuration->dynamicSmemBytes, configuration->stream},
@@ -282,7 +278,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configuration,
 #endif
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* stub) {
-  return cuda_call({"cudaFuncGetAttributes"}, [&] {
+  return substitute::cuda_call({"cudaFuncGetAttributes"}, [&] {
     if (!substitute::find_kernel(stub)) {
       return cudaErrorInvalidDeviceFunction;
     }
@@ -292,18 +288,18 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* st
   });
 }
 
-// What nvcc writes into every object with kernels. CUDA 11 and 12 launch through cudaLaunchKernel,
-// 13 through a handle that __cudaGetKernel gives: ours is the stub's address.
+// What nvcc writes into every object with substitute::kernels. CUDA 11 and 12 launch through
+// cudaLaunchKernel, 13 through a handle that __cudaGetKernel gives: ours is the stub's address.
 extern "C" {
 void** __cudaRegisterFatBinary(void* image) {
-  const Hidden hidden;
+  const substitute::Hidden hidden;
   return new void*(image);
 }
 
 void __cudaRegisterFatBinaryEnd(void** /*handle*/) {}
 
 void __cudaUnregisterFatBinary(void** handle) {
-  const Hidden hidden;
+  const substitute::Hidden hidden;
   delete handle;
 }
 
@@ -319,9 +315,9 @@ void __cudaRegisterFunction(void** /*handle*/,
                             dim3* /*block_dim*/,
                             dim3* /*grid_dim*/,
                             int* /*warp_size*/) {
-  const Hidden hidden;
-  const std::lock_guard lock(kernels().mutex);
-  kernels().names[stub] = name;
+  const substitute::Hidden hidden;
+  const std::lock_guard lock(substitute::kernels().mutex);
+  substitute::kernels().names[stub] = name;
 }
 
 // Variables of the device can be there, but not copied to or from: no call for that is offered.
@@ -374,4 +370,4 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel,
 }
 #endif
 }
-// NOLINTEND
+// NOLINTEND(readability-*,bugprone-reserved-identifier)

@@ -78,7 +78,7 @@ TEST_F(Kernels, EachThreadIsVisitedOnceInOrder) {
 }
 
 TEST_F(Kernels, KnowTheirAttributesOnlyWithABody) {
-  cudaFuncAttributes attributes;
+  cudaFuncAttributes attributes{};
   EXPECT_EQ(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(&launch_fill)),
             cudaErrorInvalidDeviceFunction);
 }

@@ -42,6 +42,10 @@ std::shared_ptr<std::byte[]> new_bytes(std::size_t bytes) {
   return {raw, [](std::byte* old) { std::free(old); }};
 }
 
+void* pointer_at(std::uintptr_t address) {
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): the map's keys
+}
+
 std::uintptr_t number(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
 std::string leak_line(const char* what, const void* at, std::size_t bytes, int device) {
@@ -90,8 +94,7 @@ void* DeviceMemory::allocate(int device, std::size_t bytes) {
   next_ += step;
   used_bytes_[index] += rounded;
   device_[begin] = {begin, bytes, device, false, false, std::move(owner)};
-  return reinterpret_cast<void*>(
-      begin);  // NOLINT(performance-no-int-to-ptr): an address in our reservation
+  return pointer_at(begin);
 }
 
 void* DeviceMemory::allocate_pinned(int device, std::size_t bytes) {
@@ -167,8 +170,7 @@ Whereabouts DeviceMemory::find(const void* pointer) const {
   if (found == nullptr) {
     return {is_device ? Place::kDevice : Place::kPageable, -1, 0, nullptr};
   }
-  const auto* const base =
-      reinterpret_cast<const void*>(found->begin);  // NOLINT(performance-no-int-to-ptr): as above
+  const void* const base = pointer_at(found->begin);
   return {is_device ? Place::kDevice : Place::kPinned, found->device,
           found->begin + found->bytes - number(pointer), base};
 }
@@ -231,14 +233,12 @@ std::vector<std::string> DeviceMemory::leaks() const {
   std::vector<std::string> lines;
   for (const auto& [begin, allocation] : device_) {
     if (!allocation.was_freed) {
-      const auto* const at =
-          reinterpret_cast<const void*>(begin);  // NOLINT(performance-no-int-to-ptr): to print it
+      const void* const at = pointer_at(begin);
       lines.push_back(leak_line("device memory", at, allocation.bytes, allocation.device));
     }
   }
   for (const auto& [begin, allocation] : pinned_) {
-    const auto* const at =
-        reinterpret_cast<const void*>(begin);  // NOLINT(performance-no-int-to-ptr): to print it
+    const void* const at = pointer_at(begin);
     lines.push_back(leak_line("pinned memory", at, allocation.bytes, allocation.device));
   }
   return lines;

@@ -59,65 +59,62 @@ cudaError_t free_on_device(void* pointer) {
 }  // namespace
 }  // namespace substitute
 
-// NOLINTBEGIN(readability-identifier-naming): the names are CUDA's
-using substitute::cuda_call;
-using substitute::current_device;
-using substitute::device_memory;
-using substitute::Place;
-
+// NOLINTBEGIN(readability-*): the names are CUDA's
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
-  return cuda_call({"cudaMalloc", nullptr, bytes},
-                   [&] { return substitute::allocate_on_current(pointer, bytes); });
+  return substitute::cuda_call({"cudaMalloc", nullptr, bytes},
+                               [&] { return substitute::allocate_on_current(pointer, bytes); });
 }
 
 cudaError_t cudaFree(void* pointer) {
-  return cuda_call({"cudaFree"}, [&] { return substitute::free_on_device(pointer); });
+  return substitute::cuda_call({"cudaFree"}, [&] { return substitute::free_on_device(pointer); });
 }
 
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
-  return cuda_call({"cudaMallocHost", nullptr, bytes},
-                   [&] { return substitute::allocate_pinned_memory(pointer, bytes); });
+  return substitute::cuda_call({"cudaMallocHost", nullptr, bytes},
+                               [&] { return substitute::allocate_pinned_memory(pointer, bytes); });
 }
 
 cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned int) {
-  return cuda_call({"cudaHostAlloc", nullptr, bytes},
-                   [&] { return substitute::allocate_pinned_memory(pointer, bytes); });
+  return substitute::cuda_call({"cudaHostAlloc", nullptr, bytes},
+                               [&] { return substitute::allocate_pinned_memory(pointer, bytes); });
 }
 
 cudaError_t cudaFreeHost(void* pointer) {
-  return cuda_call({"cudaFreeHost"}, [&] {
+  return substitute::cuda_call({"cudaFreeHost"}, [&] {
     if (pointer == nullptr) {
       return cudaSuccess;
     }
-    if (!device_memory().is_allocation(pointer, Place::kPinned)) {
+    if (!substitute::device_memory().is_allocation(pointer, substitute::Place::kPinned)) {
       return cudaErrorInvalidValue;
     }
     substitute::drain_all_devices();
-    device_memory().free_pinned(pointer);
+    substitute::device_memory().free_pinned(pointer);
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned int) {
-  return cuda_call({"cudaHostRegister", nullptr, bytes}, [&] {
+  return substitute::cuda_call({"cudaHostRegister", nullptr, bytes}, [&] {
     if (pointer == nullptr || bytes == 0) {
       return cudaErrorInvalidValue;
     }
-    const bool is_new = device_memory().pin(pointer, bytes, current_device());
+    const bool is_new =
+        substitute::device_memory().pin(pointer, bytes, substitute::current_device());
     return is_new ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered;
   });
 }
 
 cudaError_t cudaHostUnregister(void* pointer) {
-  return cuda_call({"cudaHostUnregister"}, [&] {
-    return device_memory().unpin(pointer) ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
+  return substitute::cuda_call({"cudaHostUnregister"}, [&] {
+    return substitute::device_memory().unpin(pointer) ? cudaSuccess
+                                                      : cudaErrorHostMemoryNotRegistered;
   });
 }
 
 // One address space: a kernel takes the host's address of pinned memory.
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned int flags) {
-  return cuda_call({"cudaHostGetDevicePointer"}, [&] {
-    if (flags != 0 || device_memory().find(host).place != Place::kPinned) {
+  return substitute::cuda_call({"cudaHostGetDevicePointer"}, [&] {
+    if (flags != 0 || substitute::device_memory().find(host).place != substitute::Place::kPinned) {
       return cudaErrorInvalidValue;
     }
     *device = host;
@@ -126,21 +123,21 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned int fla
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
-  return cuda_call({"cudaPointerGetAttributes"}, [&] {
-    const auto found = device_memory().find(pointer);
+  return substitute::cuda_call({"cudaPointerGetAttributes"}, [&] {
+    const auto found = substitute::device_memory().find(pointer);
     std::memset(attributes, 0, sizeof *attributes);
     attributes->device = found.device;
     auto* const same = const_cast<void*>(pointer);
     switch (found.place) {
-      case Place::kPageable:
+      case substitute::Place::kPageable:
         attributes->type = cudaMemoryTypeUnregistered;
         attributes->hostPointer = same;
         break;
-      case Place::kPinned:
+      case substitute::Place::kPinned:
         attributes->type = cudaMemoryTypeHost;
         attributes->hostPointer = attributes->devicePointer = same;
         break;
-      case Place::kDevice:
+      case substitute::Place::kDevice:
         attributes->type = cudaMemoryTypeDevice;
         attributes->devicePointer = same;
         break;
@@ -148,4 +145,4 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     return cudaSuccess;
   });
 }
-// NOLINTEND
+// NOLINTEND(readability-*)

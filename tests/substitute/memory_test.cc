@@ -46,7 +46,7 @@ TEST_F(Memory, SaysWhereAPointerLies) {
   ASSERT_EQ(cudaMalloc(&device, 64), cudaSuccess);
   char* const pinned = new_pinned<char>(64);
   char pageable[8];
-  cudaPointerAttributes attributes;
+  cudaPointerAttributes attributes{};
   ASSERT_EQ(cudaPointerGetAttributes(&attributes, static_cast<char*>(device) + 7), cudaSuccess);
   EXPECT_EQ(attributes.type, cudaMemoryTypeDevice);
   EXPECT_EQ(attributes.device, 1);
@@ -62,7 +62,7 @@ TEST_F(Memory, TheUsersCanBePinned) {
   ASSERT_EQ(cudaHostRegister(values.data(), bytes, cudaHostRegisterDefault), cudaSuccess);
   EXPECT_EQ(cudaHostRegister(values.data(), bytes, cudaHostRegisterDefault),
             cudaErrorHostMemoryAlreadyRegistered);
-  cudaPointerAttributes attributes;
+  cudaPointerAttributes attributes{};
   ASSERT_EQ(cudaPointerGetAttributes(&attributes, values.data() + 50), cudaSuccess);
   EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
   EXPECT_EQ(cudaFreeHost(values.data()), cudaErrorInvalidValue) << "it is not CUDA's to free";

@@ -87,22 +87,16 @@ std::string name_in(const ncclUniqueId& id) {
 }  // namespace
 }  // namespace substitute
 
-// NOLINTBEGIN(readability-identifier-naming, readability-function-size): names and parameters are
-// NCCL's
-using substitute::communicator_call;
-using substitute::communicator_question;
-using substitute::name_in;
-using substitute::nccl_call;
-
+// NOLINTBEGIN(readability-*): the names are NCCL's
 ncclResult_t ncclGetVersion(int* version) {
-  return nccl_call({"ncclGetVersion"}, [&] {
+  return substitute::nccl_call({"ncclGetVersion"}, [&] {
     *version = NCCL_VERSION_CODE;
     return ncclSuccess;
   });
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  return nccl_call({"ncclGetUniqueId"}, [&] {
+  return substitute::nccl_call({"ncclGetUniqueId"}, [&] {
     const std::string name = substitute::new_clique_name();
     std::memset(id, 0, sizeof *id);
     std::memcpy(static_cast<char*>(id->internal), name.data(), name.size());
@@ -111,23 +105,25 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
-  return nccl_call({"ncclCommInitRank"},
-                   [&] { return substitute::create(comm, ranks, name_in(id), rank, true); });
+  return substitute::nccl_call({"ncclCommInitRank"}, [&] {
+    return substitute::create(comm, ranks, substitute::name_in(id), rank, true);
+  });
 }
 
 ncclResult_t ncclCommInitRankConfig(
     ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
-  return nccl_call({"ncclCommInitRankConfig"}, [&] {
+  return substitute::nccl_call({"ncclCommInitRankConfig"}, [&] {
     if (!substitute::was_initialised(config, substitute::kConfigMagic)) {
       return substitute::explain_failure(ncclInvalidArgument,
                                          "the config lacks NCCL_CONFIG_INITIALIZER");
     }
-    return substitute::create(comm, ranks, name_in(id), rank, substitute::blocks(config, true));
+    return substitute::create(comm, ranks, substitute::name_in(id), rank,
+                              substitute::blocks(config, true));
   });
 }
 
 ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
-  return nccl_call({"ncclCommInitAll"}, [&] {
+  return substitute::nccl_call({"ncclCommInitAll"}, [&] {
     const std::string name = substitute::new_clique_name();
     const int before = substitute::current_device();
     substitute::start_group();
@@ -147,7 +143,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
 
 ncclResult_t ncclCommSplit(
     ncclComm_t comm, int color, int key, ncclComm_t* made, ncclConfig_t* config) {
-  return nccl_call({"ncclCommSplit"}, [&] {
+  return substitute::nccl_call({"ncclCommSplit"}, [&] {
     const auto parent = substitute::communicators().find(comm);
     if (parent == nullptr || !parent->is_usable() || (color < 0 && color != NCCL_SPLIT_NOCOLOR) ||
         !substitute::was_initialised(config, substitute::kConfigMagic)) {
@@ -162,43 +158,46 @@ ncclResult_t ncclCommSplit(
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
-  return communicator_call({"ncclCommFinalize"}, comm, [&](substitute::Communicator& communicator) {
-    communicator.drain();
-    return ncclSuccess;
-  });
+  return substitute::communicator_call({"ncclCommFinalize"}, comm,
+                                       [&](substitute::Communicator& communicator) {
+                                         communicator.drain();
+                                         return ncclSuccess;
+                                       });
 }
 
 // Waits for what is running, unless that has failed.
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  return communicator_call({"ncclCommDestroy"}, comm, [&](substitute::Communicator& communicator) {
-    communicator.drain();
-    if (communicator.async_error() != ncclSuccess) {
-      communicator.abort();
-    } else {
-      communicator.clique()->leave(communicator.rank);
-    }
-    substitute::communicators().remove(comm);
-    return ncclSuccess;
-  });
+  return substitute::communicator_call({"ncclCommDestroy"}, comm,
+                                       [&](substitute::Communicator& communicator) {
+                                         communicator.drain();
+                                         if (communicator.async_error() != ncclSuccess) {
+                                           communicator.abort();
+                                         } else {
+                                           communicator.clique()->leave(communicator.rank);
+                                         }
+                                         substitute::communicators().remove(comm);
+                                         return ncclSuccess;
+                                       });
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  return communicator_call({"ncclCommAbort"}, comm, [&](substitute::Communicator& communicator) {
-    communicator.abort();
-    substitute::communicators().remove(comm);
-    return ncclSuccess;
-  });
+  return substitute::communicator_call({"ncclCommAbort"}, comm,
+                                       [&](substitute::Communicator& communicator) {
+                                         communicator.abort();
+                                         substitute::communicators().remove(comm);
+                                         return ncclSuccess;
+                                       });
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
-  return communicator_call({"ncclCommGetAsyncError"}, comm,
-                           [&](substitute::Communicator& communicator) {
-                             *error = communicator.async_error();
-                             if (*error != ncclSuccess && *error != ncclInProgress) {
-                               substitute::explain_failure(*error, communicator.error_text());
-                             }
-                             return ncclSuccess;
-                           });
+  return substitute::communicator_call(
+      {"ncclCommGetAsyncError"}, comm, [&](substitute::Communicator& communicator) {
+        *error = communicator.async_error();
+        if (*error != ncclSuccess && *error != ncclInProgress) {
+          substitute::explain_failure(*error, communicator.error_text());
+        }
+        return ncclSuccess;
+      });
 }
 
 const char* ncclGetLastError(ncclComm_t) { return substitute::last_nccl_failure(); }
@@ -228,36 +227,36 @@ const char* ncclGetErrorString(ncclResult_t result) {
 }
 
 ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
-  return communicator_question(
+  return substitute::communicator_question(
       {"ncclCommCount"}, comm,
       [&](const substitute::Communicator& communicator) { *count = communicator.ranks; });
 }
 
 ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int* device) {
-  return communicator_question(
+  return substitute::communicator_question(
       {"ncclCommCuDevice"}, comm,
       [&](const substitute::Communicator& communicator) { *device = communicator.device; });
 }
 
 ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank) {
-  return communicator_question(
+  return substitute::communicator_question(
       {"ncclCommUserRank"}, comm,
       [&](const substitute::Communicator& communicator) { *rank = communicator.rank; });
 }
 
 ncclResult_t ncclGroupStart() {
-  return nccl_call({"ncclGroupStart"}, [] {
+  return substitute::nccl_call({"ncclGroupStart"}, [] {
     substitute::start_group();
     return ncclSuccess;
   });
 }
 
 ncclResult_t ncclGroupEnd() {
-  return nccl_call({"ncclGroupEnd"}, [] { return substitute::end_group(); });
+  return substitute::nccl_call({"ncclGroupEnd"}, [] { return substitute::end_group(); });
 }
 
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* info) {
-  return nccl_call({"ncclGroupSimulateEnd"}, [&] {
+  return substitute::nccl_call({"ncclGroupSimulateEnd"}, [&] {
     if (!substitute::was_initialised(info, substitute::kSimInfoMagic)) {
       return substitute::explain_failure(ncclInvalidArgument,
                                          "the info lacks NCCL_SIM_INFO_INITIALIZER");
@@ -270,5 +269,4 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* info) {
     return result;
   });
 }
-
-// NOLINTEND
+// NOLINTEND(readability-*)

@@ -111,27 +111,36 @@ void launch_group(std::vector<GroupedWork>& works) {
   }
 }
 
-// The first failure of any is the failure of all.
-ncclResult_t run_phases(std::vector<Creation>& creations) {
+// Each phase of all before the next of any; throws NcclFailure.
+void run_phases(std::vector<Creation>& creations) {
   std::size_t phases = 0;
   for (const Creation& creation : creations) {
     phases = std::max(phases, creation.phases.size());
   }
-  try {
-    for (std::size_t phase = 0; phase < phases; ++phase) {
-      for (Creation& creation : creations) {
-        if (phase < creation.phases.size()) {
-          creation.phases[phase]();
-        }
+  for (std::size_t phase = 0; phase < phases; ++phase) {
+    for (Creation& creation : creations) {
+      if (phase < creation.phases.size()) {
+        creation.phases[phase]();
       }
     }
+  }
+}
+
+void set_failed(Creation& creation, const NcclFailure& failure) {
+  if (const auto clique = creation.communicator->clique()) {
+    clique->fail(failure.code, failure.text);  // the ranks that wait elsewhere need not wait on
+    clique->remove_name();
+  }
+  creation.communicator->set_created(failure.code, failure.text);
+}
+
+// The first failure of any is the failure of all.
+ncclResult_t finish_creations(std::vector<Creation>& creations) {
+  try {
+    run_phases(creations);
   } catch (const NcclFailure& failure) {
     for (Creation& creation : creations) {
-      if (const auto clique = creation.communicator->clique()) {
-        clique->fail(failure.code, failure.text);  // the ranks that wait elsewhere need not wait on
-        clique->remove_name();
-      }
-      creation.communicator->set_created(failure.code, failure.text);
+      set_failed(creation, failure);
     }
     return explain_failure(failure.code, failure.text);
   }
@@ -142,7 +151,7 @@ ncclResult_t run_phases(std::vector<Creation>& creations) {
 }
 
 ncclResult_t create_now(std::vector<Creation> creations) {
-  const ncclResult_t result = run_phases(creations);
+  const ncclResult_t result = finish_creations(creations);
   if (result != ncclSuccess) {
     for (const Creation& creation : creations) {
       communicators().remove(creation.handle);
@@ -162,7 +171,7 @@ ncclResult_t create_all(std::vector<Creation> creations) {
   }
   std::thread([creations = std::move(creations)]() mutable {
     const Hidden hidden;
-    run_phases(creations);
+    finish_creations(creations);
   }).detach();
   return ncclInProgress;
 }

@@ -18,11 +18,7 @@ ncclResult_t work_call(ncclComm_t handle, const NcclWork& work, cudaStream_t str
 }  // namespace
 }  // namespace substitute
 
-// NOLINTBEGIN(readability-identifier-naming, readability-function-size): names and parameters are
-// NCCL's
-using substitute::NcclKind;
-using substitute::work_call;
-
+// NOLINTBEGIN(readability-*): the names are NCCL's
 ncclResult_t ncclAllReduce(const void* send,
                            void* receive,
                            std::size_t count,
@@ -30,8 +26,10 @@ ncclResult_t ncclAllReduce(const void* send,
                            ncclRedOp_t operation,
                            ncclComm_t comm,
                            cudaStream_t stream) {
-  return work_call(
-      comm, {NcclKind::kAllReduce, "ncclAllReduce", send, receive, count, type, operation}, stream);
+  return substitute::work_call(
+      comm,
+      {substitute::NcclKind::kAllReduce, "ncclAllReduce", send, receive, count, type, operation},
+      stream);
 }
 
 ncclResult_t ncclReduce(const void* send,
@@ -42,8 +40,10 @@ ncclResult_t ncclReduce(const void* send,
                         int root,
                         ncclComm_t comm,
                         cudaStream_t stream) {
-  return work_call(
-      comm, {NcclKind::kReduce, "ncclReduce", send, receive, count, type, operation, root}, stream);
+  return substitute::work_call(
+      comm,
+      {substitute::NcclKind::kReduce, "ncclReduce", send, receive, count, type, operation, root},
+      stream);
 }
 
 ncclResult_t ncclBroadcast(const void* send,
@@ -53,9 +53,10 @@ ncclResult_t ncclBroadcast(const void* send,
                            int root,
                            ncclComm_t comm,
                            cudaStream_t stream) {
-  return work_call(
-      comm, {NcclKind::kBroadcast, "ncclBroadcast", send, receive, count, type, ncclSum, root},
-      stream);
+  return substitute::work_call(comm,
+                               {substitute::NcclKind::kBroadcast, "ncclBroadcast", send, receive,
+                                count, type, ncclSum, root},
+                               stream);
 }
 
 ncclResult_t ncclBcast(void* buffer,
@@ -64,9 +65,10 @@ ncclResult_t ncclBcast(void* buffer,
                        int root,
                        ncclComm_t comm,
                        cudaStream_t stream) {
-  return work_call(comm,
-                   {NcclKind::kBroadcast, "ncclBcast", buffer, buffer, count, type, ncclSum, root},
-                   stream);
+  return substitute::work_call(
+      comm,
+      {substitute::NcclKind::kBroadcast, "ncclBcast", buffer, buffer, count, type, ncclSum, root},
+      stream);
 }
 
 ncclResult_t ncclReduceScatter(const void* send,
@@ -76,9 +78,10 @@ ncclResult_t ncclReduceScatter(const void* send,
                                ncclRedOp_t operation,
                                ncclComm_t comm,
                                cudaStream_t stream) {
-  return work_call(
-      comm, {NcclKind::kReduceScatter, "ncclReduceScatter", send, receive, count, type, operation},
-      stream);
+  return substitute::work_call(comm,
+                               {substitute::NcclKind::kReduceScatter, "ncclReduceScatter", send,
+                                receive, count, type, operation},
+                               stream);
 }
 
 ncclResult_t ncclAllGather(const void* send,
@@ -87,8 +90,9 @@ ncclResult_t ncclAllGather(const void* send,
                            ncclDataType_t type,
                            ncclComm_t comm,
                            cudaStream_t stream) {
-  return work_call(comm, {NcclKind::kAllGather, "ncclAllGather", send, receive, count, type},
-                   stream);
+  return substitute::work_call(
+      comm, {substitute::NcclKind::kAllGather, "ncclAllGather", send, receive, count, type},
+      stream);
 }
 
 ncclResult_t ncclSend(const void* send,
@@ -97,8 +101,9 @@ ncclResult_t ncclSend(const void* send,
                       int peer,
                       ncclComm_t comm,
                       cudaStream_t stream) {
-  return work_call(comm, {NcclKind::kSend, "ncclSend", send, nullptr, count, type, ncclSum, peer},
-                   stream);
+  return substitute::work_call(
+      comm, {substitute::NcclKind::kSend, "ncclSend", send, nullptr, count, type, ncclSum, peer},
+      stream);
 }
 
 ncclResult_t ncclRecv(void* receive,
@@ -107,8 +112,10 @@ ncclResult_t ncclRecv(void* receive,
                       int peer,
                       ncclComm_t comm,
                       cudaStream_t stream) {
-  return work_call(
-      comm, {NcclKind::kReceive, "ncclRecv", nullptr, receive, count, type, ncclSum, peer}, stream);
+  return substitute::work_call(
+      comm,
+      {substitute::NcclKind::kReceive, "ncclRecv", nullptr, receive, count, type, ncclSum, peer},
+      stream);
 }
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
@@ -118,7 +125,8 @@ ncclResult_t ncclAlltoAll(const void* send,
                           ncclDataType_t type,
                           ncclComm_t comm,
                           cudaStream_t stream) {
-  return work_call(comm, {NcclKind::kAllToAll, "ncclAlltoAll", send, receive, count, type}, stream);
+  return substitute::work_call(
+      comm, {substitute::NcclKind::kAllToAll, "ncclAlltoAll", send, receive, count, type}, stream);
 }
 
 ncclResult_t ncclGather(const void* send,
@@ -128,8 +136,10 @@ ncclResult_t ncclGather(const void* send,
                         int root,
                         ncclComm_t comm,
                         cudaStream_t stream) {
-  return work_call(
-      comm, {NcclKind::kGather, "ncclGather", send, receive, count, type, ncclSum, root}, stream);
+  return substitute::work_call(
+      comm,
+      {substitute::NcclKind::kGather, "ncclGather", send, receive, count, type, ncclSum, root},
+      stream);
 }
 
 ncclResult_t ncclScatter(const void* send,
@@ -139,8 +149,10 @@ ncclResult_t ncclScatter(const void* send,
                          int root,
                          ncclComm_t comm,
                          cudaStream_t stream) {
-  return work_call(
-      comm, {NcclKind::kScatter, "ncclScatter", send, receive, count, type, ncclSum, root}, stream);
+  return substitute::work_call(
+      comm,
+      {substitute::NcclKind::kScatter, "ncclScatter", send, receive, count, type, ncclSum, root},
+      stream);
 }
 #endif
-// NOLINTEND
+// NOLINTEND(readability-*)

@@ -61,6 +61,7 @@ TEST_P(Processes, WorkTogether) {
   const auto [scenario, ranks, killed] = GetParam();
   const std::string id = new_id();
   std::vector<pid_t> processes;
+  processes.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     processes.push_back(start_rank(scenario, id, ranks, rank));
   }

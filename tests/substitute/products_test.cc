@@ -41,7 +41,8 @@ TEST_P(Transposed, ProductsFollowTheirDefinition) {
   const int b_rows = turns_b ? kN : kK;
   const int b_columns = turns_b ? kK : kN;
   const auto stored = [](int rows, int columns, float rest) {
-    std::vector<float> values(static_cast<std::size_t>((rows + kGap) * columns), rest);
+    std::vector<float> values(
+        static_cast<std::size_t>(rows + kGap) * static_cast<std::size_t>(columns), rest);
     for (int j = 0; j < columns; ++j) {
       for (int i = 0; i < rows; ++i) {
         values[static_cast<std::size_t>(j * (rows + kGap) + i)] = entry(i, j);
@@ -58,7 +59,7 @@ TEST_P(Transposed, ProductsFollowTheirDefinition) {
   ASSERT_EQ(cublasSgemm(handle_, turn(turns_a), turn(turns_b), kM, kN, kK, &alpha, a, a_rows + kGap,
                         b, b_rows + kGap, &beta, c, kM + kGap),
             CUBLAS_STATUS_SUCCESS);
-  const std::vector<float> result = values_of(c, (kM + kGap) * kN, stream_);
+  const std::vector<float> result = values_of(c, std::size_t{kM + kGap} * kN, stream_);
   for (int j = 0; j < kN; ++j) {
     for (int i = 0; i < kM; ++i) {
       float sum = 0;

@@ -71,13 +71,13 @@ struct Bench {
     return host[kCount - 1];
   }
 
-  cudaStream_t compute[2];
-  cudaStream_t other[2];
-  cudaEvent_t event[2];
-  float* data[2];
-  float* more[2];
+  cudaStream_t compute[2] = {};
+  cudaStream_t other[2] = {};
+  cudaEvent_t event[2] = {};
+  float* data[2] = {};
+  float* more[2] = {};
   float* host = nullptr;
-  ncclComm_t comms[2];
+  ncclComm_t comms[2] = {};
 };
 
 float kernels(Bench& bench, bool forgets) {

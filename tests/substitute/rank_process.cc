@@ -117,12 +117,12 @@ void times(Rank& self) {
     return task.kind == substitute::TaskKind::kCollective ? 5000 : 0;
   });
   int* const data = new_ints({1});
-  substitute::begin_charge(self.stream, 1000 * self.rank);
+  substitute::begin_charge(self.stream, 1000L * self.rank);
   substitute::end_charge(self.stream);
   require(ncclAllReduce(data, data, 1, ncclInt32, ncclSum, self.comm, self.stream) == ncclSuccess,
           "all-reduce");
   require(cudaStreamSynchronize(self.stream) == cudaSuccess, "cudaStreamSynchronize");
-  require(substitute::stream_time(self.stream) == 1000 * (self.ranks - 1) + 5000,
+  require(substitute::stream_time(self.stream) == 1000L * (self.ranks - 1) + 5000,
           "all end together");
   cudaFree(data);
   require(ncclCommDestroy(self.comm) == ncclSuccess, "ncclCommDestroy");

@@ -4,8 +4,7 @@
 #include <cstring>
 
 #if defined(__SANITIZE_THREAD__)
-// NOLINTBEGIN(readability-identifier-naming, bugprone-reserved-identifier): the names are the
-// sanitizer's
+// NOLINTBEGIN(readability-*,bugprone-reserved-identifier): the names are the sanitizer's
 extern "C" {
 void AnnotateIgnoreReadsBegin(const char* file, int line);
 void AnnotateIgnoreReadsEnd(const char* file, int line);
@@ -18,7 +17,7 @@ void __tsan_release(void* place);
 void __tsan_read_range(void* data, unsigned long bytes);
 void __tsan_write_range(void* data, unsigned long bytes);
 }
-// NOLINTEND
+// NOLINTEND(readability-*,bugprone-reserved-identifier)
 #endif
 
 namespace substitute {

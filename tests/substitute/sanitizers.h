@@ -17,7 +17,7 @@ namespace substitute {
 class Hidden {
  public:
   Hidden();
-  ~Hidden();
+  ~Hidden();  // NOLINT(performance-trivially-destructible): it is not, where a sanitizer watches
   Hidden(const Hidden&) = delete;
   Hidden& operator=(const Hidden&) = delete;
 };

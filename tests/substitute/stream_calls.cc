@@ -31,73 +31,71 @@ cudaError_t push_host_function(cudaStream_t stream, std::function<void()> functi
 }  // namespace
 }  // namespace substitute
 
-// NOLINTBEGIN(readability-identifier-naming): the names are CUDA's
-using substitute::cuda_call;
-using substitute::current_device;
-using substitute::streams;
-
+// NOLINTBEGIN(readability-*): the names are CUDA's
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority) {
-  return cuda_call({"cudaStreamCreateWithPriority"}, [&] {
+  return substitute::cuda_call({"cudaStreamCreateWithPriority"}, [&] {
     if ((flags & ~static_cast<unsigned>(cudaStreamNonBlocking)) != 0) {
       return cudaErrorInvalidValue;
     }
     const int clamped =
         std::clamp(priority, substitute::kGreatestPriority, substitute::kLeastPriority);
-    *stream = streams().create(current_device(), flags, clamped);
+    *stream = substitute::streams().create(substitute::current_device(), flags, clamped);
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
-  return cuda_call({"cudaStreamCreateWithFlags"}, [&] {
+  return substitute::cuda_call({"cudaStreamCreateWithFlags"}, [&] {
     if ((flags & ~static_cast<unsigned>(cudaStreamNonBlocking)) != 0) {
       return cudaErrorInvalidValue;
     }
-    *stream = streams().create(current_device(), flags, substitute::kLeastPriority);
+    *stream = substitute::streams().create(substitute::current_device(), flags,
+                                           substitute::kLeastPriority);
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-  return cuda_call({"cudaStreamCreate"}, [&] {
-    *stream = streams().create(current_device(), cudaStreamDefault, substitute::kLeastPriority);
+  return substitute::cuda_call({"cudaStreamCreate"}, [&] {
+    *stream = substitute::streams().create(substitute::current_device(), cudaStreamDefault,
+                                           substitute::kLeastPriority);
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  return cuda_call({"cudaStreamDestroy", stream}, [&] {
-    static_cast<void>(streams().get(stream, "cudaStreamDestroy"));
-    streams().destroy(stream);
+  return substitute::cuda_call({"cudaStreamDestroy", stream}, [&] {
+    static_cast<void>(substitute::streams().get(stream, "cudaStreamDestroy"));
+    substitute::streams().destroy(stream);
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
-  return cuda_call({"cudaStreamGetPriority", stream}, [&] {
-    *priority = streams().get(stream, "cudaStreamGetPriority")->priority;
+  return substitute::cuda_call({"cudaStreamGetPriority", stream}, [&] {
+    *priority = substitute::streams().get(stream, "cudaStreamGetPriority")->priority;
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags) {
-  return cuda_call({"cudaStreamGetFlags", stream}, [&] {
-    *flags = streams().get(stream, "cudaStreamGetFlags")->flags;
+  return substitute::cuda_call({"cudaStreamGetFlags", stream}, [&] {
+    *flags = substitute::streams().get(stream, "cudaStreamGetFlags")->flags;
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return cuda_call({"cudaStreamSynchronize", stream}, [&] {
-    const auto queue = streams().get(stream, "cudaStreamSynchronize");
+  return substitute::cuda_call({"cudaStreamSynchronize", stream}, [&] {
+    const auto queue = substitute::streams().get(stream, "cudaStreamSynchronize");
     queue->wait();
     return substitute::machine().standing_error(queue->device);
   });
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return cuda_call({"cudaStreamQuery", stream}, [&] {
-    const auto queue = streams().get(stream, "cudaStreamQuery");
+  return substitute::cuda_call({"cudaStreamQuery", stream}, [&] {
+    const auto queue = substitute::streams().get(stream, "cudaStreamQuery");
     if (const cudaError_t error = substitute::machine().standing_error(queue->device);
         error != cudaSuccess) {
       return error;
@@ -107,12 +105,13 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  return cuda_call({"cudaDeviceSynchronize"},
-                   [] { return substitute::wait_for_device(current_device()); });
+  return substitute::cuda_call({"cudaDeviceSynchronize"}, [] {
+    return substitute::wait_for_device(substitute::current_device());
+  });
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  return cuda_call({"cudaLaunchHostFunc", stream}, [&] {
+  return substitute::cuda_call({"cudaLaunchHostFunc", stream}, [&] {
     if (function == nullptr) {
       return cudaErrorInvalidValue;
     }
@@ -124,8 +123,8 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream,
                                   cudaStreamCallback_t callback,
                                   void* data,
                                   unsigned int) {
-  return cuda_call({"cudaStreamAddCallback", stream}, [&] {
+  return substitute::cuda_call({"cudaStreamAddCallback", stream}, [&] {
     return substitute::push_host_function(stream, [=] { callback(stream, cudaSuccess, data); });
   });
 }
-// NOLINTEND
+// NOLINTEND(readability-*)

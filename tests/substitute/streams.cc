@@ -201,6 +201,7 @@ std::vector<std::string> Streams::leaks() {
         "stream " + std::to_string(stream->id) + " of device " + std::to_string(stream->device);
   }
   std::vector<std::string> lines;
+  lines.reserve(by_id.size());
   for (auto& [id, line] : by_id) {
     lines.push_back(std::move(line));
   }

@@ -32,6 +32,7 @@ TEST_F(Streams, RunHostFunctionsInOrder) {
   const cudaStream_t stream = new_stream();
   Notes notes;
   std::vector<Note> all;
+  all.reserve(100);
   for (int i = 0; i < 100; ++i) {
     all.push_back({&notes, i});
   }
@@ -46,7 +47,7 @@ TEST_F(Streams, RunHostFunctionsInOrder) {
 TEST_F(Streams, HostFunctionsMayNotCallCuda) {
   const cudaStream_t stream = new_stream();
   struct Answers {
-    cudaStream_t stream;
+    cudaStream_t stream = nullptr;
     cudaError_t malloc = cudaSuccess;
     cudaError_t query = cudaSuccess;
   } answers{stream};

@@ -59,8 +59,8 @@ class Launch {
   struct Thread {
     dim3 block_index;
     dim3 thread_index;
-    std::uint64_t index;  // blockIdx.x * blockDim.x + threadIdx.x
-    std::uint64_t count;  // gridDim.x * blockDim.x: the stride of a grid-stride loop
+    std::uint64_t index = 0;  // blockIdx.x * blockDim.x + threadIdx.x
+    std::uint64_t count = 0;  // gridDim.x * blockDim.x: the stride of a grid-stride loop
   };
 
   Launch(std::string_view kernel, int device, dim3 grid, dim3 block, std::size_t shared_bytes);

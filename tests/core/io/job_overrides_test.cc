@@ -88,15 +88,16 @@ TEST(JobOverrides, WithoutATopologyThereIsNothingBelowIt) {
 }
 
 TEST(JobOverrides, PathsThatLeadNowhereGetTheNearestOneAndSayTheOption) {
-  const JobReading read =
-      read_job_text(job_with(""), {"training.local_batch_sise=4", "dtype=fp16", "training=4",
-                                   "parallelism.balance.0=4", "cp=1"});
-  ASSERT_EQ(read.codes(), "E0701 E0701 E0701 E0701 E0701");
+  const JobReading read = read_job_text(
+      job_with(""), {"training.local_batch_sise=4", "dtype=fp16", "training=4",
+                     "parallelism.balance.0=4", "cp=1", "ddp.all_reduce_algorithm=ring"});
+  ASSERT_EQ(read.codes(), "E0701 E0701 E0701 E0701 E0701 E0701");
   const std::vector<Diagnostic>& all = read.diagnostics.all();
   EXPECT_THAT(all[0].message, HasSubstr("--set training.local_batch_sise=4"));
   EXPECT_THAT(all[0].help, HasSubstr("did you mean \"training.local_batch_size\""));
   EXPECT_EQ(all[0].place.file, "--set training.local_batch_sise=4");
   EXPECT_THAT(all[1].help, HasSubstr("training.dtype"));
+  EXPECT_EQ(all[5].help, "did you mean \"parallelism.all_reduce_algorithm\"?");
 }
 
 TEST(JobOverrides, ComplaintsAboutTheirValuesNameTheOption) {
