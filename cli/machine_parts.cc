@@ -53,16 +53,6 @@ std::string last_word_of_line(const std::string& text, std::string_view label) {
   return "";
 }
 
-std::string cpu_model() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.starts_with("model name")) {
-      return line.substr(line.find(':') + 2);
-    }
-  }
-  return "unknown model";
-}
-
 Part cpu_part() {
   const auto pages = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES));
   const auto page = static_cast<std::int64_t>(::sysconf(_SC_PAGESIZE));
@@ -266,6 +256,16 @@ Part gpu_part(const DriverAnswer& answer) {
 }
 
 }  // namespace
+
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("model name")) {
+      return line.substr(line.find(':') + 2);
+    }
+  }
+  return "unknown model";
+}
 
 std::vector<Part> machine_parts() {
   const DriverAnswer driver = driver_answer();

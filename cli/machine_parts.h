@@ -18,4 +18,7 @@ struct Part {
 // Looks at the machine now. Opens libraries in child processes, so none can harm us.
 std::vector<Part> machine_parts();
 
+// As the operating system names it: "AMD EPYC 9654".
+std::string cpu_model();
+
 }  // namespace twinrun::cli

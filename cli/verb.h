@@ -42,6 +42,7 @@ std::size_t check_word(std::string_view what,
                        const std::string& typed,
                        std::span<const std::string_view> words);
 
+Run add_calibrate(CLI::App& app);
 Run add_collective(CLI::App& app);
 Run add_compare(CLI::App& app);
 Run add_completion(CLI::App& app);

@@ -73,6 +73,11 @@ constexpr std::array kVerbs = {
          "twinrun validate --only tf_benchmarks --summary\n"
          "twinrun validate my-measurements --format json",
          add_validate},
+    Verb{"calibrate", "measure this machine, or fit a topology to measurements: a topology",
+         "twinrun calibrate --backend cpu -o machine.json\n"
+         "twinrun simulate job.json --topology machine.json:devices=4\n"
+         "twinrun calibrate --from nccl-tests out.txt --topology dgx-a100 -o fitted.json",
+         add_calibrate},
     Verb{"doctor", "what this machine offers, and what to do about each missing part",
          "twinrun doctor\n"
          "twinrun doctor --format json",

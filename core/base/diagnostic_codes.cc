@@ -142,11 +142,20 @@ constexpr std::array kCodes = {
     DiagnosticCode{"E0332", "a list that says nothing",
                    "An empty \"efficiency\" or \"kernels\" would have no effect. Leave the key out "
                    "to use the built-in model."},
-    DiagnosticCode{"E0333", "two points of an efficiency curve meet",
-                   "For one kind and dtype a curve has one share at each number of FLOPs."},
+    DiagnosticCode{"E0333", "two points of a curve meet",
+                   "For one kind and dtype a curve has one share at each number of FLOPs, and a "
+                   "streaming curve one rate at each number of bytes, both greater than 0."},
     DiagnosticCode{"E0334", "a measured kernel is given twice",
                    "A GEMM of one shape and dtype has one time on a device; keep the better "
                    "measurement."},
+    DiagnosticCode{"E0335", "what shares cores is no CPU",
+                   "\"cores\" says how many cores CPU devices share. GPUs, NICs and switches named "
+                   "there have none."},
+    DiagnosticCode{"E0336", "a device shares cores twice",
+                   "Two entries of \"cores\" name the same device: it would run on both."},
+    DiagnosticCode{"E0337", "a grid of products does not fit together",
+                   "\"products\" lists m, n and k in ascending order, and as many times \"us\" as "
+                   "there are combinations: by m, then n, then k, each greater than 0."},
     DiagnosticCode{"E0401", "a dependency cycle",
                    "The ops wait for each other through \"after\", so none of them can ever start. "
                    "The message lists one way round: each op comes before the next, the last "

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/compute/gpu_family.h"
+#include "core/compute/measured_speed.h"
 #include "core/compute/product_time.h"
 
 namespace twinrun {
@@ -44,7 +45,8 @@ Time saturated(double seconds) {
   return {ps < static_cast<double>(kLongest) ? static_cast<std::int64_t>(ps) : kLongest};
 }
 
-std::optional<double> measured_s(const DeviceSpec& device, const Kernel* kernel, Dtype dtype) {
+// A GEMM whose time the device's table knows.
+std::optional<double> known_s(const DeviceSpec& device, const Kernel* kernel, Dtype dtype) {
   if (!has_shape(kernel)) {
     return std::nullopt;
   }
@@ -54,6 +56,28 @@ std::optional<double> measured_s(const DeviceSpec& device, const Kernel* kernel,
     }
   }
   return std::nullopt;
+}
+
+// What was measured on the device itself: this very kernel, or others near to it.
+std::optional<double> measured_s(const DeviceSpec& device,
+                                 const ComputeOp& op,
+                                 const Kernel* kernel,
+                                 const ComputeScales& scales) {
+  if (const auto known = known_s(device, kernel, op.dtype)) {
+    return *known / scales.compute;
+  }
+  const Work work = work_of(op, kernel);
+  if (has_shape(kernel)) {
+    const auto once = measured_product_s(device, *kernel, op.dtype);
+    const double count =
+        work.flops / (2.0 * kernel->m * kernel->n * kernel->k);  // attention has many alike
+    return once ? std::optional(*once * std::max(count, 1.0) / scales.compute) : std::nullopt;
+  }
+  if (work.bytes <= 0) {
+    return std::nullopt;
+  }
+  const auto streaming = measured_streaming_s(device, kernel, work.bytes);
+  return streaming ? std::optional(*streaming / scales.memory_bandwidth) : std::nullopt;
 }
 
 // How well a point of the device's own curve fits: 3 for the very kind and format, down to 0 for
@@ -210,8 +234,8 @@ ComputeTime compute_time(const DeviceSpec& device,
                              memory_share(family_of(device)),
                          result.dtype};
   double seconds = 0;
-  if (const auto measured = measured_s(device, kernel, op.dtype)) {
-    seconds = *measured / scales.compute;
+  if (const auto measured = measured_s(device, op, kernel, scales)) {
+    seconds = *measured;
     result.bound = ComputeBound::kMeasured;
   } else {
     const Parts parts = modelled(device, kernel, work, table);

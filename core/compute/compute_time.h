@@ -46,10 +46,11 @@ struct ComputeTime {
 //   FLOPs and bytes   max(FLOPs / (peak · share), bytes / (memory bandwidth · share))
 //
 // A share of the peak that the device itself states (its own curve) wins over those of
-// efficiency.h, and counts as in the second line. A GEMM whose time the device's table knows takes
-// that time and nothing else. A GEMM that says neither FLOPs nor bytes has 2·m·n·k and each matrix
-// once. Never ends early (rounded up to a picosecond) and never overflows: what takes longer than
-// 106 days takes the largest Time.
+// efficiency.h, and counts as in the second line. What was measured on the device wins over all of
+// it, launch included: a GEMM whose time its table knows, a product near to those of its grids, an
+// op whose bytes its streaming curves know (see measured_speed.h). A GEMM that says neither FLOPs
+// nor bytes has 2·m·n·k and each matrix once. Never ends early (rounded up to a picosecond) and
+// never overflows: what takes longer than 106 days takes the largest Time.
 ComputeTime compute_time(const DeviceSpec& device,
                          const ComputeOp& op,
                          const Kernel* kernel,

@@ -12,5 +12,8 @@ namespace twinrun {
 // shares that cannot be, empty lists and what is said twice.
 std::vector<EfficiencyPoint> read_efficiency(JsonObject& device);
 std::vector<MeasuredKernel> read_measured_kernels(JsonObject& device);
+// "products" (times of products over a grid of shapes) and "streaming" (rates of all other ops).
+std::vector<ProductGrid> read_products(JsonObject& device);
+std::vector<StreamingPoint> read_streaming(JsonObject& device);
 
 }  // namespace twinrun

@@ -226,6 +226,11 @@ TopologySpec read_topology(JsonValue root, Diagnostics& diagnostics) {
       spec.overrides.push_back(read_override(change, diagnostics));
     }
   }
+  if (const JsonValue cores = object.array("cores")) {
+    for (JsonValue entry = cores.first(); entry; entry = entry.next()) {
+      spec.cores.push_back(read_cores(entry, diagnostics));
+    }
+  }
   object.finish();
   TemplateResolver(spec, diagnostics).resolve_all();
   DeviceResolver(spec, diagnostics).resolve_all();

@@ -92,12 +92,15 @@ DeviceSpec read_device(JsonValue value, Diagnostics& diagnostics) {
   device.launch_overhead = object.time("launch_overhead").value_or(Time{});
   device.efficiency = read_efficiency(object);
   device.kernels = read_measured_kernels(object);
+  device.products = read_products(object);
+  device.streaming = read_streaming(object);
   device.rate = object.bandwidth("rate").value_or(Bandwidth{});
   device.latency = object.time("latency").value_or(Time{});
   device.in_order = object.boolean("in_order").value_or(true);
   device.is_tcp = object.boolean("tcp").value_or(false);
   device.price_per_hour = object.number("price_per_hour").value_or(0);
   device.watts = object.number("watts").value_or(0);
+  device.spread_pct = object.number("spread_pct").value_or(0);
   device.source = object.string("source").value_or("");
   object.finish();
   return device;
@@ -177,6 +180,7 @@ LinkSpec read_link(JsonValue value, LinkKind usual_kind, Diagnostics& diagnostic
   link.count = object.integer("count", 1, 10'000).value_or(1);
   link.pairing = static_cast<Pairing>(object.one_of("pairing", kPairings).value_or(0));
   link.duplex = static_cast<Duplex>(object.one_of("duplex", kDuplexes).value_or(0));
+  link.spread_pct = object.number("spread_pct").value_or(0);
   link.source = object.string("source").value_or("");
   object.finish();
   return link;
@@ -366,6 +370,26 @@ OverrideSpec read_override(JsonValue value, Diagnostics& diagnostics) {
     JsonObject(value, "override", diagnostics).finish();  // complains
   }
   return change;
+}
+
+CoresSpec read_cores(JsonValue value, Diagnostics& diagnostics) {
+  JsonObject object(value, "entry of cores", diagnostics);
+  CoresSpec cores;
+  cores.place = value.place();
+  for (const char* const key : {"vertices", "count", "moves"}) {
+    object.require(key);
+  }
+  cores.vertices = read_patterns(object, "vertices");
+  cores.count = object.number("count", 1e-3).value_or(1);
+  cores.sharing = static_cast<CoreSharing>(object.one_of("sharing", kCoreSharingWords).value_or(0));
+  const auto moves = object.bandwidth("moves");
+  require_positive(object, "moves", moves);
+  cores.moves = moves.value_or(Bandwidth{1});
+  cores.moved_by = static_cast<MovedBy>(object.one_of("moved_by", kMovedByWords).value_or(0));
+  cores.spread_pct = object.number("spread_pct").value_or(0);
+  cores.source = object.string("source").value_or("");
+  object.finish();
+  return cores;
 }
 
 }  // namespace twinrun

@@ -17,5 +17,6 @@ PartSpec read_switch(JsonValue value, Diagnostics& diagnostics);
 LinkSpec read_link(JsonValue value, LinkKind usual_kind, Diagnostics& diagnostics);
 FabricSpec read_fabric(JsonValue value, Diagnostics& diagnostics);
 OverrideSpec read_override(JsonValue value, Diagnostics& diagnostics);
+CoresSpec read_cores(JsonValue value, Diagnostics& diagnostics);
 
 }  // namespace twinrun

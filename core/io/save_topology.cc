@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -16,32 +15,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kLineLength = 160;
 constexpr std::array<std::string_view, 2> kPairingWords = {"all", "each"};
 constexpr std::array<std::string_view, 3> kDuplexWords = {"full", "half", "simplex"};
-
-struct Unit {
-  std::string_view name;
-  double factor;
-};
-
-// In the first unit that reads back exactly with few digits, else in the one that is shortest.
-template <class Parse>
-std::string in_unit(double value, std::span<const Unit> units, Parse reads_back) {
-  constexpr std::size_t kFewDigits = 8;
-  std::string best;
-  for (const Unit& unit : units) {
-    const double number = value / unit.factor;
-    std::string text = fmt::format("{}{}", number, unit.name);
-    if (!reads_back(text)) {
-      continue;
-    }
-    if (number >= 0.1 && text.size() <= kFewDigits + unit.name.size()) {
-      return text;
-    }
-    if (best.empty() || text.size() < best.size()) {
-      best = std::move(text);
-    }
-  }
-  return best;
-}
 
 std::string dumped(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -80,13 +53,6 @@ void pretty(
     out += --left > 0 ? ",\n" : "\n";
   }
   out += std::string(indent, ' ') + (value.is_object() ? "}" : "]");
-}
-
-// Network people count bits.
-std::string in_bits(Bandwidth rate) {
-  constexpr std::array kUnits = {Unit{"Gb/s", 125e6}, Unit{"Mb/s", 125e3}, Unit{"B/s", 1}};
-  return in_unit(rate.bytes_per_s, kUnits,
-                 [&](const std::string& text) { return parse_bandwidth(text) == rate; });
 }
 
 template <class Quantity>
@@ -142,6 +108,38 @@ Json saved(const MeasuredKernel& kernel) {
   return json;
 }
 
+// Times as a person would write them, still exact: 12.25, 3.
+Json numbers(const std::vector<double>& values) {
+  Json json = Json::array();
+  for (const double value : values) {
+    const auto whole = static_cast<std::int64_t>(std::clamp(value, -1e15, 1e15));
+    json.push_back(static_cast<double>(whole) == value ? Json(whole) : Json(value));
+  }
+  return json;
+}
+
+Json saved(const ProductGrid& grid) {
+  Json json = Json::object();
+  put(json, "pass", grid.pass);
+  if (grid.dtype != Dtype::kFp32) {
+    json["dtype"] = name_of(grid.dtype);
+  }
+  json["m"] = grid.m;
+  json["n"] = grid.n;
+  json["k"] = grid.k;
+  put_number(json, "spread_pct", grid.spread_pct);
+  json["us"] = numbers(grid.us);
+  return json;
+}
+
+Json saved(const StreamingPoint& point) {
+  Json json = Json::object();
+  put(json, "kind", point.kind);
+  json["bytes"] = exact_text(Bytes{static_cast<std::int64_t>(point.bytes)});
+  put(json, "rate", point.rate);
+  return json;
+}
+
 template <class Entry>
 Json saved_all(const std::vector<Entry>& entries);
 
@@ -154,6 +152,12 @@ void put_speed(Json& json, const DeviceSpec& device) {
   }
   if (!device.kernels.empty()) {
     json["kernels"] = saved_all(device.kernels);
+  }
+  if (!device.products.empty()) {
+    json["products"] = saved_all(device.products);
+  }
+  if (!device.streaming.empty()) {
+    json["streaming"] = saved_all(device.streaming);
   }
 }
 
@@ -176,7 +180,7 @@ Json saved(const DeviceSpec& device) {
   put(json, "launch_overhead", device.launch_overhead);
   put_speed(json, device);
   if (device.rate != Bandwidth{}) {
-    json["rate"] = in_bits(device.rate);
+    json["rate"] = bits_text(device.rate);
   }
   put(json, "latency", device.latency);
   if (device.is_tcp) {
@@ -187,6 +191,7 @@ Json saved(const DeviceSpec& device) {
   }
   put_number(json, "price_per_hour", device.price_per_hour);
   put_number(json, "watts", device.watts);
+  put_number(json, "spread_pct", device.spread_pct);
   put(json, "source", device.source);
   return json;
 }
@@ -222,12 +227,14 @@ Json saved(const LinkSpec& link) {
   json["bandwidth"] = exact_text(link.bandwidth);
   put(json, "line_rate", link.line_rate);
   put(json, "latency", link.latency);
+  put_number(json, "spread_pct", link.spread_pct);
   put(json, "source", link.source);
   return json;
 }
 
 Json saved(const NodesSpec& nodes);
 Json saved(const OverrideSpec& change);
+Json saved(const CoresSpec& cores);
 
 template <class Entry>
 Json saved_all(const std::vector<Entry>& entries) {
@@ -261,7 +268,7 @@ Json saved(const NodesSpec& nodes) {
   put_optional(json, "gpus", nodes.gpus);
   put_optional(json, "nics", nodes.nics);
   if (nodes.nic_rate) {
-    json["nic"] = in_bits(*nodes.nic_rate);
+    json["nic"] = bits_text(*nodes.nic_rate);
   }
   put_optional(json, "devices", nodes.devices);
   return json;
@@ -324,6 +331,22 @@ Json saved(const OverrideSpec& change) {
   return json;
 }
 
+Json saved(const CoresSpec& cores) {
+  Json json;
+  put_patterns(json, "vertices", cores.vertices);
+  put_number(json, "count", cores.count);
+  if (cores.sharing != CoreSharing::kMachine) {
+    json["sharing"] = kCoreSharingWords[static_cast<std::size_t>(cores.sharing)];
+  }
+  put(json, "moves", cores.moves);
+  if (cores.moved_by != MovedBy::kReceiver) {
+    json["moved_by"] = kMovedByWords[static_cast<std::size_t>(cores.moved_by)];
+  }
+  put_number(json, "spread_pct", cores.spread_pct);
+  put(json, "source", cores.source);
+  return json;
+}
+
 template <class Entry>
 void put_named(Json& json, const char* key, const std::vector<Entry>& entries) {
   for (const Entry& entry : entries) {
@@ -340,33 +363,6 @@ Json saved_switches(const std::vector<PartSpec>& switches) {
 }
 
 }  // namespace
-
-std::string exact_text(Bandwidth bandwidth) {
-  constexpr std::array kUnits = {Unit{"GB/s", 1e9}, Unit{"Gb/s", 125e6}, Unit{"MB/s", 1e6},
-                                 Unit{"B/s", 1}};
-  return in_unit(bandwidth.bytes_per_s, kUnits,
-                 [&](const std::string& text) { return parse_bandwidth(text) == bandwidth; });
-}
-
-std::string exact_text(Time time) {
-  constexpr std::array kUnits = {Unit{"us", 1e6}, Unit{"ms", 1e9}, Unit{"s", 1e12}, Unit{"ns", 1e3},
-                                 Unit{"ps", 1}};
-  return in_unit(static_cast<double>(time.ps), kUnits,
-                 [&](const std::string& text) { return parse_time(text) == time; });
-}
-
-std::string exact_text(Bytes bytes) {
-  constexpr std::array kUnits = {Unit{"GiB", 1073741824.0}, Unit{"MiB", 1048576.0}, Unit{"GB", 1e9},
-                                 Unit{"MB", 1e6}, Unit{"B", 1}};
-  return in_unit(static_cast<double>(bytes.count), kUnits,
-                 [&](const std::string& text) { return parse_bytes(text) == bytes; });
-}
-
-std::string exact_text(FlopRate rate) {
-  constexpr std::array kUnits = {Unit{"TFLOP/s", 1e12}, Unit{"GFLOP/s", 1e9}, Unit{"FLOP/s", 1}};
-  return in_unit(rate.flop_per_s, kUnits,
-                 [&](const std::string& text) { return parse_flop_rate(text) == rate; });
-}
 
 std::string save_topology(const TopologySpec& spec) {
   Json json;
@@ -388,6 +384,9 @@ std::string save_topology(const TopologySpec& spec) {
   }
   if (!spec.overrides.empty()) {
     json["overrides"] = saved_all(spec.overrides);
+  }
+  if (!spec.cores.empty()) {
+    json["cores"] = saved_all(spec.cores);
   }
   std::string out;
   pretty(out, json, 0, 0, true);

@@ -16,5 +16,7 @@ namespace twinrun {
 [[nodiscard]] std::string exact_text(Time time);
 [[nodiscard]] std::string exact_text(Bytes bytes);
 [[nodiscard]] std::string exact_text(FlopRate rate);
+// The same of a network's rate, in bits: "200Gb/s".
+[[nodiscard]] std::string bits_text(Bandwidth rate);
 
 }  // namespace twinrun

@@ -360,6 +360,16 @@ void unknown_topology(const std::string& name, Diagnostics& diagnostics) {
 
 TopologySpec read_topology_argument(const std::string& argument, Diagnostics& diagnostics) {
   const std::string name = argument.substr(0, argument.find(':'));
+  std::error_code no_matter;
+  if (name.size() < argument.size() && name.ends_with(".json") &&
+      !std::filesystem::exists(argument, no_matter)) {  // machine.json:devices=4
+    TopologySpec changed = read_source(Source::of_argument(name), diagnostics);
+    if (!diagnostics.has_errors()) {
+      Expression(argument, diagnostics).apply_to(changed);
+    }
+    changed.name = changed.name.empty() ? argument : changed.name + argument.substr(name.size());
+    return changed;
+  }
   const std::optional<Source> machine = catalogue_topology(name);
   const bool is_fabric = find_fabric_kind(name) != nullptr;
   TopologySpec spec;

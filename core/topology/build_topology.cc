@@ -177,6 +177,50 @@ void add_explicit_links(const TopologySpec& spec,
   }
 }
 
+// False, with a complaint, when one of them cannot share cores, or shares others already.
+bool may_share_cores(const Topology& topology,
+                     const std::vector<VertexId>& vertices,
+                     const CoresSpec& cores,
+                     Diagnostics& diagnostics) {
+  for (const VertexId vertex : vertices) {
+    if (topology.kind(vertex) != VertexKind::kCpu) {
+      diagnostics.error(
+          "E0335", cores.place,
+          fmt::format("{} is no CPU, so it has no cores to share", topology.name(vertex)),
+          "\"vertices\" of \"cores\" name CPUs, such as node*/cpu*");
+      return false;
+    }
+    if (topology.core_group(vertex)) {
+      diagnostics.error("E0336", cores.place,
+                        fmt::format("{} shares cores with others already", topology.name(vertex)),
+                        "a device may be named by one entry of \"cores\" only");
+      return false;
+    }
+  }
+  return true;
+}
+
+void share_cores(const TopologySpec& spec, TopologyBuilder& builder, Diagnostics& diagnostics) {
+  const Topology& topology = builder.so_far();
+  for (const CoresSpec& cores : spec.cores) {
+    std::vector<VertexId> vertices =
+        find_vertices(topology, cores.vertices, cores.place, diagnostics);
+    std::sort(vertices.begin(), vertices.end());
+    vertices.erase(std::unique(vertices.begin(), vertices.end()), vertices.end());
+    if (!may_share_cores(topology, vertices, cores, diagnostics)) {
+      continue;
+    }
+    for (auto first = vertices.begin(); first != vertices.end();) {
+      const auto last = std::find_if(first, vertices.end(), [&](VertexId other) {
+        return cores.sharing == CoreSharing::kMachine &&
+               topology.node_of(other) != topology.node_of(*first);
+      });
+      builder.add_core_group({cores.count, cores.moves, cores.moved_by}, {first, last});
+      first = last;
+    }
+  }
+}
+
 void warn_about_islands(const TopologySpec& spec,
                         const Topology& topology,
                         Diagnostics& diagnostics) {
@@ -222,6 +266,7 @@ Topology build_topology(const TopologySpec& spec, Diagnostics& diagnostics) {
   }
   add_explicit_links(spec, builder, diagnostics);
   override_wires(spec, builder, diagnostics);
+  share_cores(spec, builder, diagnostics);
   Topology topology = std::move(builder).finish();
   warn_about_islands(spec, topology, diagnostics);
   warn_about_loose_devices(spec, topology, diagnostics);

@@ -37,6 +37,32 @@ struct MeasuredKernel {
   bool operator==(const MeasuredKernel&) const = default;
 };
 
+// Times of products (m × k) · (k × n) over a grid of shapes, for shapes between and near them; what
+// calibrate measures. Between points, the time of a multiplication is a power of each dimension;
+// outside of them it is that at the edge.
+struct ProductGrid {
+  std::string pass;  // forward, input or weight (gradients); "" for any product
+  Dtype dtype = Dtype::kFp32;
+  std::vector<std::uint32_t> m;  // ascending
+  std::vector<std::uint32_t> n;
+  std::vector<std::uint32_t> k;
+  std::vector<double> us;  // by m, then n, then k; with the launch
+  double spread_pct = 0;
+  bool operator==(const ProductGrid&) const = default;
+};
+inline constexpr std::array<std::string_view, 3> kProductPassWords = {"forward", "input", "weight"};
+
+// How fast an op that is no product passes over so many bytes. Between points the rate is a power
+// of the bytes, outside of them level.
+struct StreamingPoint {
+  std::string kind;  // forward, backward, update; copy for ops without a kernel; "" for any
+  double bytes = 0;
+  Bandwidth rate{};
+  bool operator==(const StreamingPoint&) const = default;
+};
+inline constexpr std::array<std::string_view, 4> kStreamingKindWords = {"forward", "backward",
+                                                                        "update", "copy"};
+
 // What a kind of device can do; shared by all vertices that name it.
 struct DeviceSpec {
   std::string name;  // "a100-sxm4-40gb"
@@ -51,6 +77,8 @@ struct DeviceSpec {
   Time launch_overhead{};
   std::vector<EfficiencyPoint> efficiency;  // empty: core/compute's own curves
   std::vector<MeasuredKernel> kernels;
+  std::vector<ProductGrid> products;
+  std::vector<StreamingPoint> streaming;
   std::string leave_out;  // a published table that core/compute's curves shall not know of
   Bandwidth rate{};       // NIC: one port, one direction
   Time latency{};         // NIC: added to every message that passes it
@@ -58,6 +86,7 @@ struct DeviceSpec {
   bool is_tcp = false;    // NIC: messages go over TCP, copied by the host
   double price_per_hour = 0;
   double watts = 0;
+  double spread_pct = 0;  // of what was measured: the middle half, over the median
   std::string source;
   Place place;
   bool operator==(const DeviceSpec& other) const { return name == other.name; }
@@ -95,6 +124,7 @@ struct LinkSpec {
   std::int64_t count = 1;  // bonded: capacity is count × bandwidth
   Pairing pairing = Pairing::kAll;
   Duplex duplex = Duplex::kFull;
+  double spread_pct = 0;  // of what was measured
   std::string source;
   Place place;
 };
@@ -169,6 +199,30 @@ struct FabricSpec {
   Place place;
 };
 
+enum class CoreSharing : std::uint8_t {
+  kMachine,  // the named devices of each machine share so many cores
+  kAll,      // all that are named share them, whatever machine they stand for: hosts on one machine
+};
+inline constexpr std::array<std::string_view, 2> kCoreSharingWords = {"machine", "all"};
+
+enum class MovedBy : std::uint8_t {
+  kReceiver,  // reads the sender's memory: threads of one process
+  kBoth,      // each end hands bytes to, or takes them from, a network stack
+};
+inline constexpr std::array<std::string_view, 2> kMovedByWords = {"receiver", "both"};
+
+// Cores that CPU devices share max-min fairly, by what computes and by what moves bytes.
+struct CoresSpec {
+  std::vector<std::string> vertices;  // patterns
+  double count = 1;
+  CoreSharing sharing = CoreSharing::kMachine;
+  Bandwidth moves{};  // what one core moves when it does nothing else
+  MovedBy moved_by = MovedBy::kReceiver;
+  double spread_pct = 0;
+  std::string source;
+  Place place;
+};
+
 struct TopologySpec {
   std::string name;
   std::string description;
@@ -180,6 +234,7 @@ struct TopologySpec {
   std::vector<LinkSpec> links;     // between nodes and switches, by full names
   std::optional<FabricSpec> fabric;
   std::vector<OverrideSpec> overrides;
+  std::vector<CoresSpec> cores;
   Place place;
 };
 

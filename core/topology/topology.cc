@@ -73,6 +73,11 @@ std::optional<VertexId> Topology::find(std::string_view name) const {
   return vertex ? std::optional(vertex_in(*in, *vertex)) : std::nullopt;
 }
 
+std::optional<std::uint32_t> Topology::core_group(VertexId v) const {
+  const auto found = core_group_of_.find(static_cast<std::uint32_t>(v));
+  return found == core_group_of_.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::vector<VertexId> Topology::compute_devices() const {
   for (const VertexKind wanted : {VertexKind::kGpu, VertexKind::kCpu}) {
     std::vector<VertexId> found;

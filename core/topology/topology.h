@@ -34,6 +34,13 @@ class Topology {
     std::uint32_t number = 0;  // node12 has 12
   };
 
+  // Cores that several CPU devices share.
+  struct CoreGroup {
+    double cores = 1;
+    Bandwidth moves{};  // what one core moves when it does nothing else
+    MovedBy moved_by = MovedBy::kReceiver;
+  };
+
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& description() const { return description_; }
   [[nodiscard]] std::size_t vertex_count() const { return kind_.size(); }
@@ -77,6 +84,10 @@ class Topology {
     return id_at<LinkId>(node(n).first_link + local);
   }
 
+  [[nodiscard]] const std::vector<CoreGroup>& core_groups() const { return core_groups_; }
+  // Which of them a device is in; nothing when it has cores of its own.
+  [[nodiscard]] std::optional<std::uint32_t> core_group(VertexId v) const;
+
   // The devices a job runs on: all GPUs, or all CPUs where there is none; in vertex order.
   [[nodiscard]] std::vector<VertexId> compute_devices() const;
   // First vertex and link that belong to the fabric.
@@ -116,6 +127,8 @@ class Topology {
   std::vector<LinkId> reverse_;
   std::vector<LinkId> capacity_owner_;
   std::vector<bool> failed_;
+  std::vector<CoreGroup> core_groups_;
+  std::unordered_map<std::uint32_t, std::uint32_t> core_group_of_;  // by vertex
   Csr<VertexId, LinkId> out_;
 };
 

@@ -138,6 +138,15 @@ Csr<VertexId, LinkId> TopologyBuilder::links_by_source() const {
   return Csr<VertexId, LinkId>::from_pairs(topology_.kind_.size(), topology_.from_, ids);
 }
 
+void TopologyBuilder::add_core_group(const Topology::CoreGroup& group,
+                                     const std::vector<VertexId>& vertices) {
+  const auto number = static_cast<std::uint32_t>(topology_.core_groups_.size());
+  topology_.core_groups_.push_back(group);
+  for (const VertexId vertex : vertices) {
+    topology_.core_group_of_.emplace(static_cast<std::uint32_t>(vertex), number);
+  }
+}
+
 Topology TopologyBuilder::finish() && {
   topology_.out_ = links_by_source();
   return std::move(topology_);

@@ -45,6 +45,8 @@ class TopologyBuilder {
 
   [[nodiscard]] Csr<VertexId, LinkId> links_by_source() const;
   void set_link(LinkId link, Bandwidth bandwidth, Time latency, bool failed);
+  // The vertices are in no group yet.
+  void add_core_group(const Topology::CoreGroup& group, const std::vector<VertexId>& vertices);
   Topology finish() &&;
 
  private:

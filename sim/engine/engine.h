@@ -13,6 +13,7 @@
 #include "sim/collective/method.h"
 #include "sim/engine/op_state.h"
 #include "sim/engine/route_cache.h"
+#include "sim/engine/shared_cores.h"
 #include "sim/engine/shared_device.h"
 #include "sim/engine/stepwise_run.h"
 #include "sim/engine/timers.h"
@@ -36,7 +37,7 @@ class Engine {
 
  private:
   // What a transfer belongs to.
-  enum class Owner : std::uint8_t { kCopy, kMessage, kFluid, kStep };
+  enum class Owner : std::uint8_t { kCopy, kMessage, kFluid, kStep, kCompute };
   struct Transit {
     Owner owner = Owner::kCopy;
     std::uint32_t subject = 0;  // an op, an instance, or a stepwise run
@@ -82,10 +83,20 @@ class Engine {
   void start_stepwise(InstanceId instance, const CollectiveMethod& method);
   bool finish_uncontended(InstanceId instance, const CollectiveMethod& method);
   void start_fluid(InstanceId instance, const FluidCollective& fluid);
+  // Of a message: from and to are its ends, whose cores it may cost.
+  struct Ends {
+    VertexId from = no_id<VertexId>();
+    VertexId to = no_id<VertexId>();
+  };
   void start_transfer(const Transit& transit,
+                      const Ends& ends,
                       std::span<const LinkId> links,
                       Bytes bytes,
                       const FlowTerms& terms = {});
+  void start_flow(const Transit& transit,
+                  std::span<const LinkId> links,
+                  Bytes bytes,
+                  const FlowTerms& terms);
   void finish_after(OpId op, Time duration);
   void finish(OpId op);
   void finish_instance(InstanceId instance);
@@ -108,6 +119,7 @@ class Engine {
   const SimulationOptions& options_;
   RouteCache routes_;
   CollectiveMethods methods_;
+  SharedCores cores_;
   std::unique_ptr<FlowNetwork> network_;
   Timers timers_;
   MemoryMeter memory_;

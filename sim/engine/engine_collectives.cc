@@ -77,7 +77,7 @@ void Engine::start_collective(InstanceId instance) {
   if (!method.schedule) {
     return start_fluid(instance, method.fluid);
   }
-  if (!(is_alone(instance) && finish_uncontended(instance, method))) {
+  if (!(cores_.empty() && is_alone(instance) && finish_uncontended(instance, method))) {
     start_stepwise(instance, method);
   }
 }
@@ -107,8 +107,8 @@ void Engine::start_fluid(InstanceId instance, const FluidCollective& fluid) {
   if (fluid.most_bytes_per_s > 0) {
     terms.most = {fluid.most_bytes_per_s};
   }
-  start_transfer({Owner::kFluid, static_cast<std::uint32_t>(instance)}, fluid.links, fluid.bytes,
-                 terms);
+  start_transfer({Owner::kFluid, static_cast<std::uint32_t>(instance)}, {}, fluid.links,
+                 fluid.bytes, terms);
 }
 
 // While a collective runs, its kernels hold a share of the processors of its ranks.
@@ -222,8 +222,10 @@ void Engine::enter_step(std::uint32_t run, std::uint32_t participant) {
   const auto start = [&](std::uint32_t from, std::uint32_t to, const Transfer& transfer) {
     const std::uint32_t peer = from == participant ? to : from;
     if (state.step[peer] == step) {
-      const CachedRoute& route = routes_.find((*state.places)[from], (*state.places)[to]);
-      start_transfer({Owner::kStep, run, from, to}, routes_.links(route), {transfer.from.size()});
+      const Ends ends{(*state.places)[from], (*state.places)[to]};
+      const CachedRoute& route = routes_.find(ends.from, ends.to);
+      start_transfer({Owner::kStep, run, from, to}, ends, routes_.links(route),
+                     {transfer.from.size()});
     }
   };
   for (const Transfer& send : transfers_.sends) {

@@ -34,7 +34,12 @@ void Engine::start_compute(OpId op) {
   if (work.ps == 0) {
     return finish(op);
   }
-  const std::uint32_t processor = processor_[index_of(plan_.device(op))];
+  const std::size_t device = index_of(plan_.device(op));
+  if (const auto task = cores_.task(vertex_[device], work)) {
+    return start_flow({Owner::kCompute, static_cast<std::uint32_t>(op)}, {&task->cores, 1},
+                      task->bytes, {.most = task->most});
+  }
+  const std::uint32_t processor = processor_[device];
   processors_[processor].start(op, work, now_);
   watch_processor(processor);
 }
@@ -53,9 +58,10 @@ void Engine::start_copy(OpId op) {
     return finish_after(op, given && options_.has_communication ? *given : Time{});
   }
   const CopyOp& copy = plan_.copy(op);
-  const CachedRoute& route =
-      routes_.find(vertex_[index_of(plan_.device(op))], vertex_[index_of(copy.to)]);
-  start_transfer({Owner::kCopy, static_cast<std::uint32_t>(op)}, routes_.links(route), copy.bytes);
+  const Ends ends{vertex_[index_of(plan_.device(op))], vertex_[index_of(copy.to)]};
+  const CachedRoute& route = routes_.find(ends.from, ends.to);
+  start_transfer({Owner::kCopy, static_cast<std::uint32_t>(op)}, ends, routes_.links(route),
+                 copy.bytes);
 }
 
 // The head of a message travels while the tail of the one before it arrives, if its data were there
@@ -85,16 +91,32 @@ void Engine::start_message(OpId send) {
     finish_after(send, time);
     return finish_after(message.partner, time);
   }
-  const CachedRoute& route =
-      routes_.find(vertex_[index_of(plan_.device(send))], vertex_[index_of(message.peer)]);
-  start_transfer({Owner::kMessage, static_cast<std::uint32_t>(send)}, routes_.links(route),
+  const Ends ends{vertex_[index_of(plan_.device(send))], vertex_[index_of(message.peer)]};
+  const CachedRoute& route = routes_.find(ends.from, ends.to);
+  start_transfer({Owner::kMessage, static_cast<std::uint32_t>(send)}, ends, routes_.links(route),
                  message.bytes, {.latency = latency_left(send, Time{route.latency_ps})});
 }
 
 void Engine::start_transfer(const Transit& transit,
+                            const Ends& ends,
                             std::span<const LinkId> links,
                             Bytes bytes,
                             const FlowTerms& terms) {
+  for (const LinkId link : links) {
+    link_bytes_[index_of(link)] += static_cast<double>(bytes.count);
+  }
+  ++counts_.transfers;
+  ++counts_.events;
+  if (cores_.empty() || ends.from == no_id<VertexId>()) {
+    return start_flow(transit, links, bytes, terms);
+  }
+  start_flow(transit, cores_.with_cores(links, ends.from, ends.to), bytes, terms);
+}
+
+void Engine::start_flow(const Transit& transit,
+                        std::span<const LinkId> links,
+                        Bytes bytes,
+                        const FlowTerms& terms) {
   if (free_transits_.empty()) {
     free_transits_.push_back(static_cast<std::uint32_t>(transits_.size()));
     transits_.emplace_back();
@@ -102,17 +124,13 @@ void Engine::start_transfer(const Transit& transit,
   const std::uint32_t flow = free_transits_.back();
   free_transits_.pop_back();
   transits_[flow] = transit;
-  for (const LinkId link : links) {
-    link_bytes_[index_of(link)] += static_cast<double>(bytes.count);
-  }
-  ++counts_.transfers;
-  ++counts_.events;
   network_->start(static_cast<FlowId>(flow), links, bytes, now_, terms);
 }
 
 void Engine::end_transfer(const Transit& transit) {
   switch (transit.owner) {
     case Owner::kCopy:
+    case Owner::kCompute:
       return finish(id_at<OpId>(transit.subject));
     case Owner::kMessage: {
       const auto send = id_at<OpId>(transit.subject);

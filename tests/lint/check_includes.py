@@ -23,6 +23,7 @@ ALLOWED = {
     "core/collective": {"core/base", "core/topology", "core/plan"},
     "core/nccl": {"core/base", "core/topology", "core/plan"},
     "core/strategy": {"core/base", "core/topology", "core/model", "core/plan", "core/collective", "core/compute"},
+    "core/calibrate": {"core/base", "core/topology", "core/model", "core/plan", "core/compute", "core/strategy", "core/trace"},
     "core/io": {"core/*"},
     "sim": {"core/*"},
     "exec": {"core/*", "exec/cpu", "exec/mpi", "exec/cuda"},  # the table over the backends

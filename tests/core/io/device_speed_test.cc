@@ -99,5 +99,56 @@ TEST(DeviceSpeed, SaysWhatIsWrongWhere) {
   }
 }
 
+TEST(DeviceSpeed, ReadsGridsAndRatesAndWritesThemBack) {
+  const std::string text = device_with(
+      R"("products": [{"pass": "weight", "m": [2, 8], "n": [3], "k": [4, 5, 6], "spread_pct": 2.5,
+                       "us": [1, 2.25, 3, 4, 5, 0.125]},
+                      {"dtype": "fp16", "m": [1], "n": [1], "k": [1], "us": [7]}],
+         "streaming": [{"kind": "copy", "bytes": "1MiB", "rate": "12.5GB/s"},
+                       {"bytes": 10, "rate": 1}])");
+  Diagnostics diagnostics;
+  const TopologySpec spec = spec_of_text(text, diagnostics);
+  EXPECT_EQ(complaints(diagnostics), "");
+  const DeviceSpec& device = spec.devices.front();
+  EXPECT_THAT(
+      device.products,
+      ElementsAre(
+          ProductGrid{
+              "weight", Dtype::kFp32, {2, 8}, {3}, {4, 5, 6}, {1, 2.25, 3, 4, 5, 0.125}, 2.5},
+          ProductGrid{"", Dtype::kFp16, {1}, {1}, {1}, {7}, 0}));
+  EXPECT_THAT(device.streaming, ElementsAre(StreamingPoint{"copy", 1048576, {12.5e9}},
+                                            StreamingPoint{"", 10, {1e9}}));
+  const std::string saved = save_topology(spec);
+  const TopologySpec again = spec_of_text(saved, diagnostics);
+  EXPECT_EQ(again.devices.front().products, device.products);
+  EXPECT_EQ(again.devices.front().streaming, device.streaming);
+  EXPECT_EQ(save_topology(again), saved);
+}
+
+TEST(DeviceSpeed, GridsThatDoNotFitTogetherAreRefused) {
+  const auto about = [](const std::string& grid) {
+    return complaints_about("\"products\": [" + grid + "]");
+  };
+  EXPECT_EQ(about(R"({"m": [1, 2], "n": [1], "k": [1], "us": [1, 2, 3]})"),
+            "E0337 /devices/d/products/0: 3 times for a grid of 2 x 1 x 1 shapes\n");
+  EXPECT_EQ(about(R"({"m": [2, 2], "n": [1], "k": [1], "us": [1, 2]})"),
+            "E0337 /devices/d/products/0/m/1: \"m\" does not ascend\n");
+  EXPECT_EQ(about(R"({"m": [], "n": [1], "k": [1], "us": [1]})"),
+            "E0337 /devices/d/products/0/m: \"m\" is empty\n");
+  EXPECT_EQ(
+      about(
+          R"({"m": [1], "n": [1], "k": [1], "us": [1]}, {"m": [1], "n": [1], "k": [1], "us": [1]})"),
+      "E0337 /devices/d/products/1: two grids for the same pass and dtype\n");
+  EXPECT_EQ(about(R"({"m": [1], "n": [1], "k": [1], "us": [0]})").substr(0, 6), "E0202 ");
+  EXPECT_EQ(about(R"({"m": [0], "n": [1], "k": [1], "us": [1]})").substr(0, 6), "E0202 ");
+}
+
+TEST(DeviceSpeed, RatesThatMeetOrAreNothingAreRefused) {
+  EXPECT_EQ(complaints_about(R"("streaming": [{"bytes": 1, "rate": 1}, {"bytes": 1, "rate": 2}])"),
+            "E0333 /devices/d/streaming/1: the streaming curve has two points at the same bytes\n");
+  EXPECT_EQ(complaints_about(R"("streaming": [{"bytes": 1, "rate": 0}])"),
+            "E0333 /devices/d/streaming/0: a point of a streaming curve must be greater than 0\n");
+}
+
 }  // namespace
 }  // namespace twinrun

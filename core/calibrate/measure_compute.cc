@@ -1,0 +1,139 @@
+#include "core/calibrate/measure_compute.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/check.h"
+#include "core/base/diagnostics.h"
+#include "core/calibrate/op_samples.h"
+#include "core/model/catalogue.h"
+#include "core/plan/plan_builder.h"
+#include "core/strategy/strategies.h"
+#include "core/topology/build_topology.h"
+
+namespace twinrun {
+namespace {
+
+constexpr std::int64_t kSkippedSteps = 2;  // first touches of memory
+constexpr std::int64_t kFewestSteps = 5;
+constexpr std::int64_t kMostSteps = 40;
+constexpr double kGuessedFlops = 50e9;  // a second; only the number of steps depends on it
+constexpr double kGuessedRate = 10e9;   // bytes a second
+
+// One CPU, for plans of one device.
+Topology one_device() {
+  TopologySpec spec;
+  spec.name = "one device";
+  DeviceSpec device;
+  device.name = "cpu";
+  device.kind = VertexKind::kCpu;
+  spec.devices.push_back(device);
+  TemplateSpec machine;
+  machine.name = "machine";
+  PartSpec part;
+  part.name = "cpu";
+  part.kind = VertexKind::kCpu;
+  part.device = "cpu";
+  machine.parts.push_back(part);
+  spec.templates.push_back(machine);
+  NodesSpec nodes;
+  nodes.template_name = "machine";
+  spec.nodes.push_back(nodes);
+  Diagnostics diagnostics;
+  Topology topology = build_topology(spec, diagnostics);
+  TWINRUN_CHECK(!diagnostics.has_errors());
+  return topology;
+}
+
+struct Shape {
+  std::uint32_t a = 0;
+  std::uint32_t b = 0;
+  std::uint32_t samples = 0;
+};
+
+std::vector<Shape> shapes_of(const ProductSizes& sizes) {
+  std::vector<Shape> out;
+  for (const std::uint32_t samples : sizes.samples) {
+    for (std::size_t i = 0; i < sizes.widths.size(); ++i) {
+      for (std::size_t j = i; j < sizes.widths.size(); ++j) {
+        out.push_back({sizes.widths[i], sizes.widths[j], samples});
+      }
+    }
+  }
+  return out;
+}
+
+// a to b and back, and again: the second and the third layer have all three passes.
+Plan training_of(const Shape& shape, double seconds, const Topology& topology) {
+  const auto model = catalogue_model(fmt::format("mlp-{0}-{1}-{0}-{1}", shape.a, shape.b));
+  TWINRUN_CHECK(model.has_value());
+  Job job;
+  job.name = "calibration";
+  job.parallelism.strategy = "single";
+  job.training.local_batch_size = shape.samples;
+  job.training.learning_rate = 1e-6;  // nothing may grow out of range, however many steps
+  const double flops = 16.0 * shape.a * shape.b * shape.samples;  // eight products
+  const auto steps = std::clamp<std::int64_t>(std::llround(seconds * kGuessedFlops / flops),
+                                              kFewestSteps, kMostSteps);
+  Diagnostics diagnostics;
+  auto compiled = compile(job, *model, topology, {kSkippedSteps + steps, true, false}, diagnostics);
+  TWINRUN_CHECK(compiled.has_value());
+  return std::move(compiled->plan);
+}
+
+// Ops that pass over so many bytes, half read and half written.
+Plan copies_of(std::int64_t bytes, double seconds) {
+  const auto count = std::clamp<std::int64_t>(
+      std::llround(seconds * kGuessedRate / static_cast<double>(bytes)), kFewestSteps, kMostSteps);
+  PlanBuilder builder("calibration: copies");
+  const StreamId stream = builder.stream(builder.add_device("cpu0"), "compute");
+  for (std::int64_t i = 0; i < kSkippedSteps + count; ++i) {
+    builder.add_compute(fmt::format("step{}/copy@rank0", i), stream, {.bytes = {bytes}});
+  }
+  return std::move(builder).finish();
+}
+
+std::vector<std::int64_t> copy_sizes() {
+  constexpr std::int64_t kSmallest = 2 << 10;
+  constexpr std::int64_t kLargest = 32 << 20;
+  std::vector<std::int64_t> out;
+  for (std::int64_t bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
+    out.push_back(bytes);
+  }
+  return out;
+}
+
+}  // namespace
+
+ComputeSpeed measure_compute(const RunPlan& run,
+                             const ProductSizes& sizes,
+                             const MeasureProgress& progress) {
+  const Topology topology = one_device();
+  const std::vector<Shape> shapes = shapes_of(sizes);
+  const std::vector<std::int64_t> copies = copy_sizes();
+  const std::size_t plans =
+      static_cast<std::size_t>(sizes.rounds) * (shapes.size() + copies.size());
+  std::size_t done = 0;
+  OpSamples samples;
+  const auto add = [&](const Plan& plan) {
+    if (progress) {
+      progress("products, activations, copies", done++, plans);
+    }
+    samples.add(plan, run(plan), kSkippedSteps);
+  };
+  for (int round = 0; round < sizes.rounds; ++round) {
+    for (const Shape& shape : shapes) {
+      add(training_of(shape, sizes.seconds_a_plan, topology));
+    }
+    for (const std::int64_t bytes : copies) {
+      add(copies_of(bytes, sizes.seconds_a_plan));
+    }
+  }
+  return {samples.grids(), samples.streaming(), samples.op_overhead(), samples.spread_pct()};
+}
+
+}  // namespace twinrun

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/calibrate/message_cost.h"
+#include "core/calibrate/run_plan.h"
+
+namespace twinrun {
+
+struct MessageSizes {
+  std::vector<std::int64_t> bytes = {4, 1 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
+  int rounds = 3;
+  double seconds_a_size = 0.02;
+  // A guess: how many messages are sent depends on it, and nothing else.
+  double latency_s = 10e-6;
+  double bytes_per_s = 5e9;
+};
+
+// Two devices that send to each other in turn, and that sum arrays over a ring of two: the time of
+// a message is that of many in a row over their number, waking the other side included. One plan a
+// round, with all sizes in it: some backends take a second to start one.
+std::vector<MessageTime> measure_messages(const RunPlan& run,
+                                          const std::vector<std::string>& devices,
+                                          const MessageSizes& sizes,
+                                          const MeasureProgress& progress = {});
+
+// What messages cost those that compute beside them.
+struct OverlapCost {
+  double slowdown = 1;          // of compute while messages come and go
+  double moved_per_core_s = 0;  // bytes received for each second of core that compute lost; 0 when
+                                // it lost nothing that can be seen
+};
+
+// Products on every device, alone and beside sums over a ring of all of them.
+OverlapCost measure_overlap(const RunPlan& run,
+                            const std::vector<std::string>& devices,
+                            const MessageCost& message,
+                            const MeasureProgress& progress = {});
+
+}  // namespace twinrun
