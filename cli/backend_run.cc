@@ -46,9 +46,15 @@ InterruptGuard::~InterruptGuard() {
 const std::atomic<bool>* InterruptGuard::flag() { return &interrupted; }
 
 std::string clocks_text(const exec::Execution& run) {
-  return run.clock_residual_s == 0 ? fmt::format("{} processes with one clock", run.processes)
-                                   : fmt::format("{} processes, clocks aligned to {:.2g} us",
-                                                 run.processes, run.clock_residual_s * 1e6);
+  const std::string processes =
+      fmt::format("{} processes{}", run.processes, run.transport == "tcp" ? " over TCP" : "");
+  return run.clock_residual_s == 0 ? fmt::format("{} with one clock", processes)
+                                   : fmt::format("{}, clocks aligned to {:.2g} us", processes,
+                                                 run.clock_residual_s * 1e6);
+}
+
+nlohmann::ordered_json transport_json(const exec::Execution& run) {
+  return run.transport.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(run.transport);
 }
 
 int exit_code_of(exec::FailureKind kind) {

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/context.h"
 #include "cli/output.h"
 #include "exec/backends.h"
@@ -31,6 +33,9 @@ class InterruptGuard {
 
 // Of several processes: "4 processes, clocks aligned to 0.3 us".
 std::string clocks_text(const exec::Execution& run);
+
+// What the messages of several processes went over; null when there is one process.
+nlohmann::ordered_json transport_json(const exec::Execution& run);
 
 int exit_code_of(exec::FailureKind kind);
 

@@ -242,6 +242,7 @@ void add_keys(const CollectiveOptions& options,
   json["iterations"] = options.iterations;
   json["warmups"] = options.warmups;
   json["processes"] = run.processes;
+  json["transport"] = transport_json(run);
   json["clock_residual_s"] = run.clock_residual_s;
   json["wrong"] = nullptr;
   if (run.wrong_elements) {

@@ -156,6 +156,7 @@ std::string training_text(const exec::Execution& run, const nlohmann::ordered_js
 // Of a run in several processes, whose clocks had to be aligned.
 void add_processes(Output& output, const exec::Execution& run) {
   output.json["processes"] = run.processes;
+  output.json["transport"] = transport_json(run);
   output.json["clock_residual_s"] = run.clock_residual_s;
   if (run.processes > 1) {
     output.text += fmt::format("clocks  {}\n", clocks_text(run));

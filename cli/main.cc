@@ -15,6 +15,7 @@
 #include "cli/output.h"
 #include "core/base/diagnostics.h"
 #include "exec/backend_missing.h"
+#include "exec/not_all_came.h"
 
 namespace {
 
@@ -71,6 +72,9 @@ int main(int argc, char** argv) {
   } catch (const twinrun::exec::BackendMissing& error) {
     context.report_error(error.what(), "twinrun doctor says what is missing and how to get it");
     return kMissing;
+  } catch (const twinrun::exec::NotAllCame& error) {
+    context.report_error(error.what(), "start all of them, or give them more time with --timeout");
+    return kTimedOut;
   } catch (const std::bad_alloc&) {
     context.report_error("out of memory", "the input is too large for this machine");
   } catch (const std::logic_error& error) {

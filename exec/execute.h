@@ -46,6 +46,7 @@ struct Execution {
   std::vector<std::string> warnings;  // sentences
   // ---- of backends with several processes
   int processes = 1;
+  std::string transport;           // what their messages went over: "mpi", "tcp"
   double clock_residual_s = 0;     // by how much their clocks may differ after alignment
   bool is_told_elsewhere = false;  // another process has the result: nothing here counts
   // When set: to be called with the exit code once the result is written; ends all processes, this

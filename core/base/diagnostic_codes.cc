@@ -273,6 +273,12 @@ constexpr std::array kCodes = {
         "A path is a block and a key, such as training.local_batch_size; name, model and "
         "topology stand alone. Below topology are the keys of its expression "
         "(topology.nodes), or of the object that the job or its file has there."},
+    DiagnosticCode{
+        "E0702", "a variable of the launcher is missing or wrong",
+        "Processes that torchrun starts find each other by RANK, WORLD_SIZE, MASTER_ADDR and "
+        "MASTER_PORT (LOCAL_RANK where it matters); the first listens at the port after "
+        "MASTER_PORT, or at TWINRUN_PORT. torchrun sets them; whoever does it by hand sets all of "
+        "them, alike in all processes but for the ranks."},
     DiagnosticCode{"E0801", "the trace is of another plan",
                    "A trace has the times of ops by their position in the plan that was run, and a "
                    "number made from their ids. Give the plan.json of the same run folder."},

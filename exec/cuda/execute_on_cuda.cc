@@ -113,7 +113,7 @@ Execution execute_on_cuda(const Plan& plan, const ExecuteOptions& options) {
   }
   return run_joined(plan,
                     {options, nullptr, {}, cuda_part_maker(std::move(runtime), launched->local)},
-                    open_transport(), launched->size);
+                    open_transport(options.run.timeout_s), launched->size);
 }
 
 }  // namespace twinrun::exec

@@ -2,12 +2,12 @@
 
 #include <memory>
 
-#include "exec/mpi/transport.h"
+#include "exec/transport.h"
 
 namespace twinrun::exec {
 
-// To the processes that the same launcher started: MPI's, under mpirun or srun. BackendMissing when
-// it cannot be opened.
-std::unique_ptr<Transport> open_transport();
+// To the processes that the same launcher started: MPI's, under mpirun or srun, or over TCP under
+// torchrun. BackendMissing when it cannot be opened, NotAllCame when somebody is not there in time.
+std::unique_ptr<Transport> open_transport(double timeout_s = 60);
 
 }  // namespace twinrun::exec

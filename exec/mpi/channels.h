@@ -4,7 +4,7 @@
 
 #include "core/plan/plan.h"
 #include "exec/mpi/device_homes.h"
-#include "exec/mpi/transport.h"
+#include "exec/transport.h"
 
 namespace twinrun::exec {
 

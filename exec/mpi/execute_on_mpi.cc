@@ -6,6 +6,7 @@
 #include <string>
 
 #include "exec/backend_missing.h"
+#include "exec/mpi/join_launched.h"
 #include "exec/mpi/joined_run.h"
 #include "exec/mpi/launched_run.h"
 #include "exec/mpi/launcher.h"
@@ -62,7 +63,8 @@ Execution execute_on_mpi(const Plan& plan, const ExecuteOptions& options) {
     return run_for_parent(plan, options, folder, launched->rank);
   }
   if (launched) {
-    return run_joined(plan, {options, nullptr}, open_mpi(), launched->size);
+    return run_joined(plan, {options, nullptr}, join_launched(*launched, options.run.timeout_s),
+                      launched->size);
   }
   if (find_mpi_plugin().empty()) {
     throw BackendMissing("this twinrun was built without MPI");

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -32,15 +33,34 @@ void clean_up_after(const std::string& parent) {
 
 }  // namespace
 
-void wait_to_be_ended() {
+void wait_to_be_ended(const std::function<bool()>& is_over) {
   const std::string parent = environment(kParentVariable);
   const auto until = std::chrono::steady_clock::now() + kToBeEnded;
-  while (std::chrono::steady_clock::now() < until) {
+  while (std::chrono::steady_clock::now() < until && !(is_over && is_over())) {
     clean_up_after(parent);
     std::this_thread::sleep_for(kLookAgain);
   }
   ::_exit(1);
 }
+
+namespace {
+
+constexpr int kReporting = 0;
+
+// Of a run that failed, in a process that does not report: until the first has, and ends all.
+[[noreturn]] void wait_for_first(Post& post, const Execution& run) {
+  const auto has_died = [&post] {
+    post.poll();
+    return post.with_transport([](Transport& transport) { return transport.has_died(kReporting); });
+  };
+  if (has_died()) {
+    throw std::runtime_error(fmt::format("{}; rank {}: {}", run.outcome.failure->message,
+                                         post.rank(), run.outcome.streams));
+  }
+  wait_to_be_ended(has_died);
+}
+
+}  // namespace
 
 // The transport is shared with `leave`, which may be copied.
 Execution run_joined(const Plan& plan,
@@ -56,6 +76,7 @@ Execution run_joined(const Plan& plan,
   Execution out;
   try {
     out = execute_together(plan, post, options);
+    out.transport = transport->name();
   } catch (const std::exception&) {  // a refusal: all have it, and end in order
     transport->finish();
     throw;
@@ -63,7 +84,7 @@ Execution run_joined(const Plan& plan,
   if (!out.outcome.failure) {
     transport->finish();
   } else if (out.is_told_elsewhere) {
-    wait_to_be_ended();
+    wait_for_first(post, out);
   } else {
     out.leave = [transport = std::move(transport)](int exit_code) {
       transport->abort(exit_code);

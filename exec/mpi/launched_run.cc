@@ -157,6 +157,7 @@ class LaunchedRun {
     const bool is_known = dead && *dead >= 0 && *dead < processes_;
     dead = is_known ? dead : std::nullopt;
     Execution out = merge_parts(plan_, DeviceHomes(plan_, processes_), parts, dead);
+    out.transport = "mpi";
     if (out.outcome.failure) {
       explain(ended_itself, *out.outcome.failure);
       out.outcome.trace.failure = out.outcome.failure->message;

@@ -51,6 +51,13 @@ std::optional<int> number(const char* name) {
   return is_number ? std::optional(value) : std::nullopt;
 }
 
+std::optional<LaunchedRank> launched_by_torchrun() {
+  const std::optional<TorchrunLaunch> launch = torchrun_launch(environment);
+  return launch && launch->size > 1
+             ? std::optional(LaunchedRank{launch->rank, launch->size, launch->local, launch})
+             : std::nullopt;
+}
+
 }  // namespace
 
 std::string name_of_this_process() {
@@ -83,14 +90,17 @@ bool has_more_processes_than_cores() {
 
 std::optional<LaunchedRank> launched_rank() {
   const bool is_ours = !environment(kFolderVariable).empty();  // may be one process alone
+  if (!is_ours && is_of_torchrun(environment)) {
+    return launched_by_torchrun();
+  }
   for (const Names& names : kLaunchers) {
     const std::optional<int> rank = number(names.rank);
     const std::optional<int> size = number(names.size);
     if (rank && size && (*size > 1 || is_ours)) {
-      return LaunchedRank{*rank, *size, number(names.local).value_or(0)};
+      return LaunchedRank{*rank, *size, number(names.local).value_or(0), std::nullopt};
     }
   }
-  return std::nullopt;
+  return launched_by_torchrun();
 }
 
 }  // namespace twinrun::exec

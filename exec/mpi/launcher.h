@@ -3,16 +3,22 @@
 #include <optional>
 #include <string>
 
+#include "exec/tcp/torchrun.h"
+
 namespace twinrun::exec {
 
-// What the environment says of a launcher (mpirun, srun) that started this process and others.
+// What the environment says of a launcher (mpirun, srun, torchrun) that started this process and
+// others.
 struct LaunchedRank {
   int rank = 0;
   int size = 1;
-  int local = 0;  // which of those on its machine
+  int local = 0;                         // which of those on its machine
+  std::optional<TorchrunLaunch> by_tcp;  // they meet over TCP, not MPI
 };
 
-// Nothing when there is none, or it started this process alone.
+// Nothing when there is none, or it started this process alone. Of several, torchrun is the
+// innermost, since mpirun and srun start it and not the other way round; its variables without it
+// (people set them by hand) count last. InputError when they make no sense.
 std::optional<LaunchedRank> launched_rank();
 
 // More processes than cores on this host, so that whoever waits had better let others run.

@@ -91,6 +91,12 @@ void MpiBackend::make_groups(Transport& transport) {
     std::vector<int> sorted = processes;
     std::sort(sorted.begin(), sorted.end());
     const bool is_shared = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
+    if (!transport.has_sum()) {
+      throw CannotRun(fmt::format(
+          "the algorithm \"mpi\" of {} is MPI's own all-reduce, and these processes are connected "
+          "by {}: choose another, such as \"ring\"",
+          plan_.match(first), transport.name()));
+    }
     if (shape.kind != CollectiveKind::kAllReduce || is_shared) {
       throw CannotRun(
           fmt::format("the algorithm \"mpi\" of {} does all_reduce over devices that "

@@ -26,6 +26,10 @@ class MpiTransport : public Transport {
   [[nodiscard]] int size() const override { return table_.size(); }
   [[nodiscard]] std::int64_t largest_tag() const override { return table_.largest_tag(); }
 
+  [[nodiscard]] std::string name() const override { return "mpi"; }
+  [[nodiscard]] bool has_sum() const override { return true; }
+  [[nodiscard]] bool has_died(int /*process*/) const override { return false; }
+
   int add_communicator(std::span<const int> ranks) override {
     int number = -1;
     check(table_.add_communicator(ranks.data(), static_cast<int>(ranks.size()), &number),

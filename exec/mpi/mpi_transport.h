@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "exec/mpi/transport.h"
+#include "exec/transport.h"
 
 namespace twinrun::exec {
 

@@ -161,9 +161,15 @@ std::span<char> bytes_of(std::uint64_t& number) {
   return {reinterpret_cast<char*>(&number), sizeof number};
 }
 
-bool wait_for(Post& post, Request request, Post::Clock::time_point deadline) {
-  return post.wait_until([&](Transport& transport) { return transport.test(request).has_value(); },
-                         deadline);
+// From or to a process that is alive.
+bool wait_for(Post& post, int process, Request request, Post::Clock::time_point deadline) {
+  bool has_died = false;
+  const auto is_over = [&](Transport& transport) {
+    const bool is_done = transport.test(request).has_value();
+    has_died = !is_done && transport.has_died(process);
+    return is_done || has_died;
+  };
+  return post.wait_until(is_over, deadline) && !has_died;
 }
 
 std::optional<Part> take_part(Post& post, int from, Post::Clock::time_point deadline) {
@@ -173,7 +179,7 @@ std::optional<Part> take_part(Post& post, int from, Post::Clock::time_point dead
   const auto receive = [&](std::span<char> into) {
     const Request request = post.with_transport(
         [&](Transport& transport) { return transport.receive_bytes(into, address); });
-    return wait_for(post, request, deadline);
+    return wait_for(post, from, request, deadline);
   };
   if (receive(bytes_of(parcel->size))) {
     parcel->content.resize(parcel->size);
@@ -193,7 +199,7 @@ void give_part(Post& post, const Part& own, Post::Clock::time_point deadline) {
   const auto send = [&](std::span<const char> bytes) {
     const Request request = post.with_transport(
         [&](Transport& transport) { return transport.send_bytes(bytes, address); });
-    return wait_for(post, request, deadline);
+    return wait_for(post, address.process, request, deadline);
   };
   if (!send(bytes_of(parcel->size)) || !send(parcel->content)) {
     leave_behind(std::move(parcel));
@@ -226,6 +232,7 @@ Execution execute_together(const Plan& plan, Post& post, const PartOptions& opti
   }
   Execution out;
   out.outcome.failure = own.failure;
+  out.outcome.streams = own.streams;
   out.is_told_elsewhere = true;
   return out;
 }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 #include <thread>
 
+#include <fmt/format.h>
 #include <sys/prctl.h>
 
 #include "exec/gate.h"
@@ -111,6 +113,14 @@ void Post::take_in() {
   }
 }
 
+void Post::throw_if_somebody_died() const {
+  for (int process = 0; process < size_; ++process) {
+    if (transport_.has_died(process)) {
+      throw std::runtime_error(fmt::format("rank {} died", process));
+    }
+  }
+}
+
 bool Post::look_until(const std::function<bool(Transport&)>& is_so,
                       int looks_between_notes,
                       std::optional<Clock::time_point> deadline) {
@@ -123,6 +133,9 @@ bool Post::look_until(const std::function<bool(Transport&)>& is_so,
       const std::lock_guard lock(mutex_);
       if (is_so(transport_)) {
         return true;
+      }
+      if (!deadline && !take_) {
+        throw_if_somebody_died();
       }
       if (look % looks_between_notes == looks_between_notes - 1) {
         take_in();

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "exec/mpi/transport.h"
+#include "exec/transport.h"
 
 namespace twinrun::exec {
 
@@ -69,7 +69,8 @@ class Post {
     return call(transport_);
   }
   // Until the condition holds, which is asked under the lock and may use the transport. False when
-  // it is past the deadline; throws Stopped when the post has been stopped.
+  // it is past the deadline; throws Stopped when the post has been stopped. Without a deadline,
+  // and with nobody to take notes who would look after it: std::runtime_error when a process dies.
   bool wait_until(const std::function<bool(Transport&)>& is_so,
                   std::optional<Clock::time_point> deadline = {});
   // The same for what the transport alone brings about: notes of others are looked at less often.
@@ -95,6 +96,7 @@ class Post {
   };
   void listen();
   void take_in();
+  void throw_if_somebody_died() const;
   bool look_until(const std::function<bool(Transport&)>& is_so,
                   int looks_between_notes,
                   std::optional<Clock::time_point> deadline);

@@ -147,10 +147,23 @@ std::optional<Failure> ProcessGroup::silence(Clock::time_point now) const {
   return std::nullopt;
 }
 
-std::optional<Failure> ProcessGroup::trouble(std::size_t done) {
+std::optional<Failure> ProcessGroup::death(const Transport& transport) const {
+  for (int process = 0; process < post_.size(); ++process) {
+    if (transport.has_died(process)) {
+      return Failure{FailureKind::kProcessDied, no_id<OpId>(),
+                     homes_.name_of(plan_, process) + " died"};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> ProcessGroup::trouble(const Transport& transport, std::size_t done) {
   const auto now = Clock::now();
   if (told_) {
     return told_;
+  }
+  if (auto died = death(transport)) {
+    return died;
   }
   if (const std::size_t all = done_by_all(done); all != last_done_) {
     last_done_ = all;
@@ -176,7 +189,7 @@ std::optional<Failure> ProcessGroup::look(std::size_t done) {
   if (options_.is_asked_to_end && options_.is_asked_to_end()) {
     return Failure{FailureKind::kInterrupted, no_id<OpId>(), "interrupted"};
   }
-  return post_.with_transport([&](Transport&) { return trouble(done); });
+  return post_.with_transport([&](Transport& transport) { return trouble(transport, done); });
 }
 
 std::optional<Failure> ProcessGroup::wait_for_all(std::size_t done) {

@@ -31,7 +31,7 @@ struct GroupOptions {
 //   who fails -> each   kFailed, with the reason
 //
 // The first ends the run when nobody makes progress or somebody is silent for too long; the others
-// when the first is silent.
+// when the first is silent; each when the transport knows that somebody has died.
 class ProcessGroup : public OtherProcesses {
  public:
   ProcessGroup(const Plan& plan, const DeviceHomes& homes, Post& post, GroupOptions options);
@@ -52,7 +52,8 @@ class ProcessGroup : public OtherProcesses {
   using Clock = Post::Clock;
   void take(const Note& note);
   void beat(std::size_t done);
-  [[nodiscard]] std::optional<Failure> trouble(std::size_t done);
+  [[nodiscard]] std::optional<Failure> trouble(const Transport& transport, std::size_t done);
+  [[nodiscard]] std::optional<Failure> death(const Transport& transport) const;
   [[nodiscard]] std::optional<Failure> silence(Clock::time_point now) const;
   [[nodiscard]] std::size_t done_by_all(std::size_t done) const;
 

@@ -1,16 +1,22 @@
 #include <memory>
+#include <optional>
 
 #include <gtest/gtest.h>
 
+#include "exec/mpi/join_launched.h"
+#include "exec/mpi/launcher.h"
 #include "exec/mpi/mpi_transport.h"
 #include "tests/conformance/joined_processes.h"
 
-// The tests of training_test.cc in the processes of one MPI job.
+// The tests of training_test.cc in the processes of one MPI job, or, with torchrun's variables,
+// over TCP.
 
 namespace {
 
 using namespace twinrun;        // NOLINT(google-build-using-namespace): a program's own file
 using namespace twinrun::exec;  // NOLINT(google-build-using-namespace)
+
+constexpr double kSecondsToJoin = 60;
 
 Post* the_post = nullptr;  // a function pointer can carry nothing
 
@@ -22,7 +28,9 @@ Execution run_with_others(const Plan& plan, const ExecuteOptions& options) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  const std::unique_ptr<Transport> transport = open_mpi();
+  const std::optional<LaunchedRank> launched = launched_rank();
+  const std::unique_ptr<Transport> transport =
+      launched ? join_launched(*launched, kSecondsToJoin) : open_mpi();
   Post post(*transport);
   the_post = &post;
   training_runner = run_with_others;

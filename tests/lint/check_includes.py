@@ -29,7 +29,8 @@ ALLOWED = {
     "exec": {"core/*", "exec/cpu", "exec/mpi", "exec/cuda"},  # the table over the backends
     "exec/training": {"core/*", "exec"},  # what payloads mean, whoever computes
     "exec/cpu": {"core/*", "exec", "exec/training"},
-    "exec/mpi": {"core/*", "exec", "exec/training", "exec/cpu"},  # its devices are CPUs
+    "exec/tcp": {"core/*", "exec"},
+    "exec/mpi": {"core/*", "exec", "exec/training", "exec/cpu", "exec/tcp"},  # its devices are CPUs; or TCP under torchrun
     "exec/cuda": {"core/*", "exec", "exec/training", "exec/cpu", "exec/mpi"},  # hosts serve; processes join
     "report": {"core/*"},
     "cli": {"core/*", "sim", "exec", "report"},

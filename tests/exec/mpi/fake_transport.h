@@ -15,7 +15,7 @@
 #include <tuple>
 #include <vector>
 
-#include "exec/mpi/transport.h"
+#include "exec/transport.h"
 
 namespace twinrun::exec {
 
@@ -79,11 +79,15 @@ class FakeTransport : public Transport {
   FakeTransport(FakeNetwork& network, int rank) : network_(network), rank_(rank) {}
 
   std::int64_t tags = 32767;
+  int dead = -1;         // the process that it knows to have died
   bool is_deaf = false;  // takes nothing in: a process that has been stopped
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return network_.size(); }
   [[nodiscard]] std::int64_t largest_tag() const override { return tags; }
+  [[nodiscard]] std::string name() const override { return "fake"; }
+  [[nodiscard]] bool has_sum() const override { return false; }
+  [[nodiscard]] bool has_died(int process) const override { return process == dead; }
   int add_communicator(std::span<const int>) override { return communicators_++; }
   Request send(std::span<const float> data, const Address& to) override {
     return send_bytes({reinterpret_cast<const char*>(data.data()), data.size_bytes()}, to);
