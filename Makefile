@@ -4,7 +4,7 @@
 # share build/release. The first configure leaves the tests out; `make test` switches them on once and
 # they stay on, while `make build` goes on to build only the program.
 .DEFAULT_GOAL := build
-.PHONY: build demo test bench testbed asan conan format lint tidy clean help packages-build packages-test packages-lint packages-bench packages-testbed packages-conan
+.PHONY: build demo test bench testbed asan tsan conan format lint tidy clean help packages-build packages-test packages-lint packages-bench packages-testbed packages-conan
 
 # quick or full: which scenarios `make bench` runs through SimGrid.
 BENCH ?= quick
@@ -41,6 +41,11 @@ asan: packages-test ## build with address and undefined-behaviour sanitizers, ru
 	@cmake --preset asan
 	@cmake --build --preset asan -j $(JOBS)
 	@ctest --preset asan
+
+tsan: packages-test ## build what has threads with the thread sanitizer, run its tests
+	@cmake --preset tsan
+	@cmake --build --preset tsan -j $(JOBS)
+	@ctest --preset tsan
 
 conan: packages-conan ## the same build and tests with dependencies resolved by Conan
 	@JOBS=$(JOBS) WERROR=$(WERROR) conan/build.sh

@@ -11,15 +11,15 @@
 namespace twinrun::cli {
 namespace {
 
-constexpr std::array kQuestions = {
-    batch_where_t1_equals_t2,
-    server_or_ring,
-    bandwidth_where_server_and_ring_meet,
-    devices_where_scaling_stops,
-    bottleneck_link,
-    fastest_strategy,
-    fits_memory,
-};
+constexpr std::array<Question, 7> kQuestions = {{
+    {"batch_where_t1_equals_t2", batch_where_t1_equals_t2},
+    {"server_or_ring", server_or_ring},
+    {"bandwidth_where_server_and_ring_meet", bandwidth_where_server_and_ring_meet},
+    {"devices_where_scaling_stops", devices_where_scaling_stops},
+    {"bottleneck_link", bottleneck_link},
+    {"fastest_strategy", fastest_strategy},
+    {"fits_memory", fits_memory},
+}};
 
 struct NamedPart {
   const char* name;
@@ -67,20 +67,33 @@ std::string launch_assumption(const Job& job) {
                          : "");
 }
 
+std::span<const Question> all_questions() { return kQuestions; }
+
+Answer answered(JobSearch& search, const Question& question) {
+  Answer answer = question.ask(search);
+  for (const std::string& one : assumptions_about(search.job())) {
+    if (std::find(answer.assumed.begin(), answer.assumed.end(), one) == answer.assumed.end()) {
+      answer.assumed.push_back(one);
+    }
+  }
+  return answer;
+}
+
 std::vector<Answer> all_answers(JobSearch& search) {
   std::vector<Answer> answers;
   answers.reserve(kQuestions.size());
-  const std::vector<std::string> assumed = assumptions_about(search.job());
-  for (const auto question : kQuestions) {
-    Answer answer = question(search);
-    for (const std::string& one : assumed) {
-      if (std::find(answer.assumed.begin(), answer.assumed.end(), one) == answer.assumed.end()) {
-        answer.assumed.push_back(one);
-      }
-    }
-    answers.push_back(std::move(answer));
+  for (const Question& question : kQuestions) {
+    answers.push_back(answered(search, question));
   }
   return answers;
+}
+
+nlohmann::ordered_json answer_json(const Answer& answer) {
+  return {{"question", answer.question},
+          {"answer", answer.answer},
+          {"value", answer.value},
+          {"unit", answer.unit},
+          {"assumed", answer.assumed}};
 }
 
 std::string largest_difference(const Breakdown& a, const Breakdown& b) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -28,7 +30,16 @@ Answer bottleneck_link(JobSearch& search);
 Answer fastest_strategy(JobSearch& search);
 Answer fits_memory(JobSearch& search);
 
+struct Question {
+  std::string_view name;
+  Answer (*ask)(JobSearch& search);
+};
+std::span<const Question> all_questions();
+// With what holds for every answer about this job.
+Answer answered(JobSearch& search, const Question& question);
 std::vector<Answer> all_answers(JobSearch& search);
+
+nlohmann::ordered_json answer_json(const Answer& answer);
 
 // A change of a job that makes it fit, and what it costs.
 struct FittingChange {

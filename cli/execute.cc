@@ -18,6 +18,7 @@
 #include "cli/repeated_command.h"
 #include "cli/run_folder.h"
 #include "cli/run_input.h"
+#include "cli/run_log.h"
 #include "cli/run_result.h"
 #include "cli/verb.h"
 #include "core/io/read_dataset.h"
@@ -81,7 +82,8 @@ std::vector<Time> simulated_durations(const RunInput& input) {
 
 exec::Execution execute(Context& context,
                         const ExecuteArguments& arguments,
-                        const RunInput& input) {
+                        const RunInput& input,
+                        RunLog& log) {
   Progress progress(context, "executing " + arguments.run.input);
   exec::ExecuteOptions options;
   options.seed = arguments.seed;
@@ -97,6 +99,7 @@ exec::Execution execute(Context& context,
     options.run.pace = simulated_durations(input);
   }
   std::string newest;
+  double logged_s = -1;
   const auto begin = std::chrono::steady_clock::now();
   options.on_step = [&](const exec::StepReport& report) {
     const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begin;
@@ -104,6 +107,10 @@ exec::Execution execute(Context& context,
         "step {}, {} each, loss {:.4g}", report.step + 1,
         to_text(Time{std::llround(since.count() * 1e12 / static_cast<double>(report.step + 1))}),
         report.loss);
+    if (since.count() - logged_s >= 1) {  // a line a second
+      logged_s = since.count();
+      log.say(newest);
+    }
   };
   options.run.progress = [&](std::size_t done, std::size_t of) {
     progress.update(static_cast<std::int64_t>(done), static_cast<std::int64_t>(of), newest);
@@ -204,7 +211,8 @@ Output run_sweep(Context& context, ExecuteArguments arguments) {
   }
   arguments.sweep.file = arguments.files.out;
   return run_execute_sweep(context, arguments.run, arguments.sweep, [&](const RunInput& input) {
-    return execute(context, arguments, input);
+    RunLog log({});  // the folder is a file
+    return execute(context, arguments, input, log);
   });
 }
 
@@ -220,9 +228,11 @@ Output run_execute(Context& context, ExecuteArguments arguments) {
   if (!arguments.sweep.axes.empty()) {
     return run_sweep(context, arguments);
   }
+  check_run_folder(arguments.files);
+  RunLog log(arguments.files);
   const RunInput input = read_run_input(context, arguments.run);
   const auto begin = std::chrono::steady_clock::now();
-  const exec::Execution run = execute(context, arguments, input);
+  const exec::Execution run = execute(context, arguments, input, log);
   end_if_told_elsewhere(run);
   const double wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -241,6 +251,7 @@ Output run_execute(Context& context, ExecuteArguments arguments) {
     add_failure(output.json, *run.outcome.failure);
     output.exit_code = exit_code_of(run.outcome.failure->kind);
   }
+  log.say(output.text);
   keep_files(context, arguments, input, run, output);
   end_if_stuck(context, output, run);
   return output;

@@ -53,11 +53,7 @@ Output explain_job(Context& context, const ExplainJobOptions& options) {
   output.json["job"] = options.job;
   output.json["answers"] = nlohmann::ordered_json::array();
   for (const Answer& answer : answers) {
-    output.json["answers"].push_back({{"question", answer.question},
-                                      {"answer", answer.answer},
-                                      {"value", answer.value},
-                                      {"unit", answer.unit},
-                                      {"assumed", answer.assumed}});
+    output.json["answers"].push_back(answer_json(answer));
     output.text += fmt::format("{}\n  {}\n", heading(answer), answer.answer);
     for (const std::string& assumed : answer.assumed) {
       output.text += fmt::format("  assumed: {}\n", assumed);

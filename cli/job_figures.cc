@@ -2,23 +2,13 @@
 
 #include <algorithm>
 
-#include "core/trace/device_use.h"
+#include "core/trace/run_figures.h"
 #include "core/trace/staleness.h"
 #include "core/trace/steps.h"
 #include "core/trace/trace_index.h"
 
 namespace twinrun::cli {
 namespace {
-
-// t1: the busiest of the devices that train, a step.
-double busiest_compute_s(const TraceIndex& index, std::int64_t steps) {
-  const std::vector<DeviceUse> use = device_use(index);
-  double most = 0;
-  for (const DeviceId device : training_devices(index.plan)) {
-    most = std::max(most, to_seconds(use[index_of(device)].compute));
-  }
-  return most / static_cast<double>(steps);
-}
 
 void set_memory(const Plan& plan,
                 const Topology& topology,
@@ -80,7 +70,8 @@ std::optional<JobFigures> job_figures(const Job& job,
   figures.exposed_s = to_seconds(figures.parts.exposed_communication);
   figures.samples_per_s =
       figures.step_s > 0 ? static_cast<double>(figures.global_batch) / figures.step_s : 0;
-  figures.t1_s = busiest_compute_s(index, compiled->steps);
+  const CountedSteps steps = counted_steps({compiled->plan, run.trace, compiled->warmup_steps});
+  figures.t1_s = run_figures(index, steps, compiled->warmup_steps).t1_s;
   set_memory(compiled->plan, topology, run.memory, figures);
   if (index.has_independent_workers) {
     figures.staleness_mean =

@@ -13,6 +13,7 @@
 #include "core/io/save_job.h"
 #include "core/io/save_plan.h"
 #include "core/io/save_topology.h"
+#include "core/io/save_trace.h"
 #include "core/io/source.h"
 #include "core/io/write_traces.h"
 
@@ -92,6 +93,22 @@ void write_trace_folder(const RunFiles& files,
   }
 }
 
+// Every time to the picosecond, for what reads a run back.
+void write_exact_trace(const std::string& path,
+                       const Plan& plan,
+                       const Trace& trace,
+                       bool force,
+                       std::vector<std::string>& said) {
+  std::int64_t left_out = 0;
+  write_file_in_pieces(path, force, [&](const WriteChunk& write) {
+    left_out = save_trace(plan, trace, kMostOpsInTraceFile, write);
+  });
+  if (left_out > 0) {
+    said.push_back(
+        fmt::format("left out of {}: the last {} of {} ops", path, left_out, plan.size()));
+  }
+}
+
 }  // namespace
 
 void add_run_file_options(CLI::App& app, RunFiles& files) {
@@ -104,6 +121,16 @@ void add_run_file_options(CLI::App& app, RunFiles& files) {
   app.add_option("--trace-steps", files.trace_steps, "only these steps: 2, or 0,3, or 2-5")
       ->type_name("LIST");
   app.add_flag("--force", files.force, "replace a run or trace that is there");
+}
+
+void check_run_folder(const RunFiles& files) {
+  if (files.out.empty() || files.force) {
+    return;
+  }
+  const std::filesystem::path result = std::filesystem::path(files.out) / "result.json";
+  if (std::filesystem::exists(result)) {
+    throw UsageError(fmt::format("{} holds a run already", files.out), "--force replaces it");
+  }
 }
 
 std::vector<std::string> write_run_files(const RunFiles& files,
@@ -119,6 +146,7 @@ std::vector<std::string> write_run_files(const RunFiles& files,
     }
     save_plan_file(input.plan, (out / "plan.json").string(), files.force);
     write_file((out / "topology.json").string(), save_topology(input.spec), files.force);
+    write_exact_trace((out / "trace.json").string(), input.plan, trace, files.force, said);
     write_trace_folder(files, (out / "traces").string(), input.plan, trace, said);
     // Last: a folder with a result is complete.
     write_file((out / "result.json").string(), result.dump(2) + "\n", files.force);

@@ -15,7 +15,7 @@ namespace twinrun::cli {
 
 // What of a run is written, and where.
 struct RunFiles {
-  std::string out;          // run folder: job.json, plan.json, topology.json, result.json, traces
+  std::string out;          // run folder: job, plan, topology, trace, result (.json), log, traces
   std::string trace;        // traces alone
   std::string trace_ranks;  // devices, or all
   std::string trace_steps;  // "2", "0,3", "2-5", or all
@@ -23,6 +23,9 @@ struct RunFiles {
 };
 
 void add_run_file_options(CLI::App& app, RunFiles& files);
+
+// Before a run that takes long: UsageError when the folder holds one that may not be replaced.
+void check_run_folder(const RunFiles& files);
 
 // Writes what was asked for and returns lines that say where it is and what was left out.
 // UsageError when a folder holds a run already.

@@ -112,7 +112,10 @@ CompiledRun compile_job(Context& context, const Source& source, const RunArgumen
 }
 
 RunInput read_run_input(Context& context, const RunArguments& arguments) {
-  const Source source = context.source(arguments.input);
+  return read_run_input(context, context.source(arguments.input), arguments);
+}
+
+RunInput read_run_input(Context& context, const Source& source, const RunArguments& arguments) {
   if (!is_job(source)) {
     return read_plan_input(context, source, arguments);
   }

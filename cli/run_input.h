@@ -60,5 +60,7 @@ struct RunInput {
 };
 
 RunInput read_run_input(Context& context, const RunArguments& arguments);
+// The same of an input that has been opened.
+RunInput read_run_input(Context& context, const Source& source, const RunArguments& arguments);
 
 }  // namespace twinrun::cli

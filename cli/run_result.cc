@@ -11,6 +11,7 @@
 #include "core/trace/breakdown.h"
 #include "core/trace/critical_path.h"
 #include "core/trace/device_use.h"
+#include "core/trace/run_figures.h"
 #include "core/trace/staleness.h"
 #include "core/trace/worker_pace.h"
 
@@ -163,32 +164,24 @@ void add_step(Json& json, const RunFacts& facts, const std::vector<Time>& steps)
   }
 }
 
-void add_overlap(Json& json,
-                 const RunFacts& facts,
-                 const std::vector<DeviceUse>& use,
-                 const std::vector<DeviceId>& training,
-                 double steps) {
-  double compute = 0;
-  double communication = 0;
-  double exposed = 0;
-  double worst_exposed = 0;
-  for (const DeviceId id : training) {
-    const DeviceUse& device = use[index_of(id)];
-    compute = std::max(compute, to_seconds(device.compute));
-    communication += to_seconds(device.communication);
-    exposed += to_seconds(device.exposed);
-    worst_exposed = std::max(worst_exposed, to_seconds(device.exposed));
+// Of the steps that count; of all that ran when none is whole.
+RunFigures figures_of(const RunFacts& facts) {
+  CountedSteps steps = counted_steps({facts.plan, facts.trace, facts.warmup_steps});
+  if (steps.spans.empty()) {
+    steps.spans = facts.index.steps.spans();
   }
-  const double t1 = compute / steps;
-  json["t1_s"] = t1;
+  return run_figures(facts.index, steps, facts.warmup_steps);
+}
+
+void add_overlap(Json& json, const RunFacts& facts, const RunFigures& figures) {
+  json["t1_s"] = figures.t1_s;
   const bool known = facts.communication_alone.has_value();
   const double t2 = known ? to_seconds(*facts.communication_alone) : 0;
   json["t2_s"] = known ? Json(t2) : Json(nullptr);
-  json["max_t1_t2_s"] = known ? Json(std::max(t1, t2)) : Json(nullptr);
-  json["sum_t1_t2_s"] = known ? Json(t1 + t2) : Json(nullptr);
-  json["overlap_pct"] =
-      communication > 0 ? Json(100 * (communication - exposed) / communication) : Json(nullptr);
-  json["exposed_communication_s"] = worst_exposed / steps;
+  json["max_t1_t2_s"] = known ? Json(std::max(figures.t1_s, t2)) : Json(nullptr);
+  json["sum_t1_t2_s"] = known ? Json(figures.t1_s + t2) : Json(nullptr);
+  json["overlap_pct"] = figures.overlap_pct ? Json(*figures.overlap_pct) : Json(nullptr);
+  json["exposed_communication_s"] = figures.exposed_communication_s;
 }
 
 // What only a job can tell; job_result.cc fills it in.
@@ -201,10 +194,10 @@ constexpr std::array kKeysOfJobs = {"samples_per_s",         "epoch_s",
 Json result_json(const RunFacts& facts) {
   std::future<Breakdown> parts =
       beside(facts.plan, [&facts] { return breakdown(facts.index, facts.warmup_steps); });
+  std::future<RunFigures> figures = beside(facts.plan, [&facts] { return figures_of(facts); });
   const std::vector<DeviceUse> use = device_use(facts.index);
   const std::vector<Time> steps = facts.index.steps.times();
   const std::vector<DeviceId> training = training_devices(facts.plan);
-  const auto count = static_cast<double>(steps.size());
   Json json;
   json["schema"] = "twinrun/result/1";
   json["source"] = facts.trace.source;
@@ -213,12 +206,13 @@ Json result_json(const RunFacts& facts) {
   json["topology"] = facts.topology.name();
   json["devices"] = training.size();
   json["steps"] = steps.size();
+  json["warmup_steps"] = facts.warmup_steps;
   json["makespan_s"] = to_seconds(facts.trace.makespan);
   add_step(json, facts, steps);
   for (const char* const key : kKeysOfJobs) {
     json[key] = nullptr;
   }
-  add_overlap(json, facts, use, training, count);
+  add_overlap(json, facts, figures.get());
   json["breakdown_s"] = nullptr;  // keeps its place among the keys
   json["memory"] = memory_json(facts);
   json["devices_detail"] = devices_detail(facts, use);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,20 +11,16 @@
 #include <fmt/format.h>
 
 #include "cli/answers.h"
-#include "cli/beside.h"
 #include "cli/job_result.h"
 #include "cli/job_search.h"
-#include "cli/one_device.h"
 #include "cli/progress.h"
 #include "cli/run_folder.h"
 #include "cli/run_input.h"
+#include "cli/run_log.h"
 #include "cli/run_result.h"
+#include "cli/simulated_run.h"
 #include "cli/topology_input.h"
 #include "cli/verb.h"
-#include "core/strategy/strategies.h"
-#include "core/trace/staleness.h"
-#include "core/trace/steps.h"
-#include "core/trace/trace_index.h"
 
 namespace twinrun::cli {
 namespace {
@@ -41,9 +36,6 @@ struct SimulateOptions {
   bool allow_oom = false;
   RunFiles files;
 };
-
-// Communication alone is a second run of the same plan; above this it is left out, and said so.
-constexpr std::size_t kMostOpsForSecondRun = 500'000;
 
 void add_slow(const std::string& text, const Topology& topology, sim::SimulationOptions& out) {
   const std::size_t equals = text.find('=');
@@ -104,21 +96,10 @@ std::vector<std::string> idle_options(const SimulateOptions& options, const Plan
   return out;
 }
 
-nlohmann::ordered_json engine_json(const sim::Simulation& run, double wall_s) {
-  return {{"events", run.engine.events},
-          {"events_per_s", wall_s > 0 ? static_cast<double>(run.engine.events) / wall_s : 0},
-          {"wall_s", wall_s},
-          {"fidelity", run.fidelity.empty() ? "none" : run.fidelity},
-          {"why", run.why},
-          {"instants", run.engine.instants},
-          {"transfers", run.engine.transfers}};
-}
-
 void warn_of_idle_options(Context& context,
                           const SimulateOptions& options,
                           const Plan& plan,
                           nlohmann::ordered_json& json) {
-  json["warnings"] = nlohmann::ordered_json::array();
   Diagnostics diagnostics;
   for (const std::string& idle : idle_options(options, plan)) {
     diagnostics.warning("W0701", {options.run.input, "", 0, false}, idle, "leave it out");
@@ -126,22 +107,6 @@ void warn_of_idle_options(Context& context,
         {{"code", "W0701"}, {"message", idle}, {"where", options.run.input}});
   }
   context.report(diagnostics);
-}
-
-// Communication alone: nothing else takes time.
-std::optional<Time> communication_alone(const RunInput& input,
-                                        const sim::SimulationOptions& simulation) {
-  if (input.plan.size() > kMostOpsForSecondRun) {
-    return std::nullopt;
-  }
-  sim::SimulationOptions alone = simulation;
-  alone.compute_scale = 0;
-  const Trace trace = sim::simulate(input.plan, input.topology, alone).trace;
-  const std::int64_t warmup_steps = input.job ? input.job->warmup_steps : 0;
-  const StepEnds ends(input.plan, trace);
-  const auto steps = static_cast<std::int64_t>(ends.times().size()) - warmup_steps;
-  const Time begin = ends.before(warmup_steps);
-  return Time{(trace.makespan - begin).ps / std::max<std::int64_t>(1, steps)};
 }
 
 std::string engine_line(const sim::Simulation& run, double wall_s, bool is_job) {
@@ -164,13 +129,11 @@ std::string memory_advice(const RunInput& input) {
                "would do: it takes more devices, or such with more memory\n";
 }
 
-// The result of a job: more keys, and its own words for people.
+// The result of a job in its own words for people.
 void describe_job(const RunFacts& facts,
                   const RunInput& input,
                   const Context& context,
                   Output& output) {
-  const bool is_alone = input.job->layout.ranks() == 1;
-  add_job_keys(output.json, input, is_alone ? std::nullopt : one_device_samples_per_s(input));
   output.text = job_text(facts, input, output.json);
   Table collectives = collective_table(facts);
   if (context.format() == Format::kTable && !collectives.rows.empty()) {
@@ -178,56 +141,27 @@ void describe_job(const RunFacts& facts,
   }
 }
 
-// The plan of a job comes unchecked; where its run comes to a stand, the check tells why.
-sim::Simulation simulated(const RunInput& input, const sim::SimulationOptions& options) {
-  try {
-    return sim::simulate(input.plan, input.topology, options);
-  } catch (const CannotRun&) {
-    if (input.job) {
-      Diagnostics diagnostics;
-      check_waiting(input.job->loaded.job, input.plan, diagnostics);
-      throw_if_impossible(input.job->loaded.job, diagnostics);
-    }
-    throw;
-  }
-}
-
-TraceIndex indexed(const Plan& plan, const Trace& trace, bool has_independent_workers) {
-  std::future<Csr<DeviceId, OpId>> order =
-      beside(plan, [&] { return order_by_start(plan, trace); });
-  StepEnds steps(plan, trace);
-  return {plan, trace, std::move(steps), has_independent_workers, order.get()};
-}
-
 Output run_simulate(Context& context, const SimulateOptions& options) {
+  check_run_folder(options.files);
+  RunLog log(options.files);
   const RunInput input = read_run_input(context, options.run);
   sim::SimulationOptions simulation = simulation_options(options, input.topology);
   Progress progress(context, "simulating " + options.run.input);
   simulation.progress = [&](std::uint64_t done, std::uint64_t of) {
     progress.update(static_cast<std::int64_t>(done), static_cast<std::int64_t>(of));
   };
-  const auto begin = std::chrono::steady_clock::now();
-  std::future<bool> independent =
-      beside(input.plan, [&input] { return workers_are_independent(input.plan); });
-  const sim::Simulation run = simulated(input, simulation);
-  const double wall_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const TraceIndex index = indexed(input.plan, run.trace, independent.get());
-  RunFacts facts{input.plan, input.topology, run.trace, index, run.memory};
-  facts.communication_alone = communication_alone(input, simulation);
-  facts.warmup_steps = input.job ? input.job->warmup_steps : 0;
+  const SimulatedRun run(input, simulation);
   Output output;
-  output.json = result_json(facts);
-  output.json["engine"] = engine_json(run, wall_s);
+  output.json = run.result;
   warn_of_idle_options(context, options, input.plan, output.json);
   output.tables = result_tables(output.json, context.format() == Format::kTable);
   if (input.job) {
-    describe_job(facts, input, context, output);
+    describe_job(run.facts, input, context, output);
   } else {
-    output.text = result_text(facts, output.json);
+    output.text = result_text(run.facts, output.json);
   }
-  output.text += engine_line(run, wall_s, input.job.has_value());
-  const std::vector<std::string> verdicts = memory_verdicts(facts);
+  output.text += engine_line(run.simulation, run.wall_s, input.job.has_value());
+  const std::vector<std::string> verdicts = memory_verdicts(run.facts);
   for (const std::string& verdict : verdicts) {
     output.text += "does not fit: " + verdict + "\n";
   }
@@ -237,7 +171,9 @@ Output run_simulate(Context& context, const SimulateOptions& options) {
     output.json["memory_advice"] = advice.substr(0, advice.find('\n'));
     output.exit_code = options.allow_oom ? kSuccess : kCannotRun;
   }
-  for (const std::string& line : write_run_files(options.files, input, run.trace, output.json)) {
+  log.say(output.text);
+  for (const std::string& line :
+       write_run_files(options.files, input, run.simulation.trace, output.json)) {
     context.say(line);
   }
   return output;

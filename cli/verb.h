@@ -43,6 +43,7 @@ std::size_t check_word(std::string_view what,
                        std::span<const std::string_view> words);
 
 Run add_collective(CLI::App& app);
+Run add_compare(CLI::App& app);
 Run add_completion(CLI::App& app);
 Run add_doctor(CLI::App& app);
 Run add_execute(CLI::App& app);
@@ -50,7 +51,9 @@ Run add_explain(CLI::App& app);
 Run add_flows(CLI::App& app);
 Run add_model(CLI::App& app);
 Run add_plan(CLI::App& app);
+Run add_report(CLI::App& app);
 Run add_schema(CLI::App& app);
+Run add_serve(CLI::App& app);
 Run add_simulate(CLI::App& app);
 Run add_sweep(CLI::App& app);
 Run add_topo(CLI::App& app);

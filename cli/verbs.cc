@@ -25,11 +25,24 @@ constexpr std::array kVerbs = {
          "twinrun execute job.json --backend cpu --steps 100 --warmup-steps 5 --out runs/e\n"
          "twinrun execute plan.json --backend cpu --timeout 10 --format json",
          add_execute},
+    Verb{"compare", "two runs op by op: how far apart, and where that comes from",
+         "twinrun compare runs/simulated runs/executed\n"
+         "twinrun compare runs/simulated runs/executed --fail-above 10% --html difference.html",
+         add_compare},
     Verb{"sweep", "simulate a job for many values of its keys: which is best",
          "twinrun sweep job.json --set training.local_batch_size=1,2,4,8,16,32\n"
          "twinrun sweep job.json --set topology.nodes=1,2,4 --set training.dtype=fp32,fp16 --out "
          "runs/s",
          add_sweep},
+    Verb{"report", "one HTML page of runs and sweeps: figures, timeline, curves",
+         "twinrun report runs/sim -o report.html\n"
+         "twinrun report runs/sim runs/real -o comparison.html\n"
+         "twinrun report runs/sweep -o sweep.html --size 10MB",
+         add_report},
+    Verb{"serve", "the same page on this machine's loopback, with sliders that simulate again",
+         "twinrun serve runs/sim\n"
+         "twinrun serve runs/sim --port 8080",
+         add_serve},
     Verb{"topo", "machines and networks: the catalogue, paths, matrices, import",
          "twinrun topo list\n"
          "twinrun topo show dgx-a100\n"

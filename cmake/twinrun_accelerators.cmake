@@ -29,3 +29,30 @@ if(NCCL_INCLUDE_DIR AND NCCL_LIBRARY)
 else()
   twinrun_report_part(NCCL FALSE "")
 endif()
+
+# The CUDA parts (exec/cuda, tests/substitute) are built where the toolkit's compiler and NCCL are there:
+# TWINRUN_HAS_CUDA says so.
+option(TWINRUN_CUDA "build the CUDA backend and its tests, where nvcc and NCCL are found" ON)
+set(TWINRUN_HAS_CUDA OFF)
+if(TWINRUN_CUDA AND CUDAToolkit_FOUND AND NCCL_INCLUDE_DIR AND NCCL_LIBRARY)
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    # Static, CMake's default, would put a second runtime beside the shared one that we link ourselves.
+    set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
+    # CMake 3.25 knows no C++20 for nvcc 13, and would take the standard of C++.
+    set(CMAKE_CUDA_STANDARD 17)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 80)  # -DCMAKE_CUDA_ARCHITECTURES=all-major for what is given away
+    endif()
+    if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CUDA_COMPILER_LAUNCHER)
+      set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+    endif()
+    enable_language(CUDA)
+    add_library(NCCL::nccl UNKNOWN IMPORTED)
+    set_target_properties(NCCL::nccl PROPERTIES
+      IMPORTED_LOCATION ${NCCL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${NCCL_INCLUDE_DIR})
+    set(TWINRUN_HAS_CUDA ON)
+  endif()
+endif()

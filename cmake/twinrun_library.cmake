@@ -5,7 +5,7 @@
 add_library(twinrun_options INTERFACE)
 # -Wrestrict: GCC 12 sees overlaps inside std::string's inlined code that cannot happen (GCC bug 105651).
 target_compile_options(twinrun_options INTERFACE
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wsign-conversion>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${TWINRUN_WERROR}>>:-Werror>)
 

@@ -25,6 +25,8 @@ class OtherProcesses {
   // Any stream's thread: returns when an op of another process is done. Throws Stopped when the
   // backend has been stopped.
   virtual void await(OpId op) = 0;
+  // The same without waiting: whether it is done.
+  virtual bool has_come(OpId op) = 0;
   // Now and then on the thread that called run_plan, with how many ops are done here: why the run
   // must end, if it must. Time without progress is judged here and no longer by the runner.
   virtual std::optional<Failure> look(std::size_t done) = 0;

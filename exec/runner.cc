@@ -14,6 +14,8 @@
 #include "core/base/diagnostics.h"
 #include "exec/gate.h"
 #include "exec/left_behind.h"
+#include "exec/stream_threads.h"
+#include "exec/stream_words.h"
 
 namespace twinrun::exec {
 namespace {
@@ -21,7 +23,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostStreams = 2000;
-constexpr std::size_t kMostWaitsTold = 6;
 constexpr auto kTick = std::chrono::milliseconds(20);
 constexpr auto kGrace = std::chrono::seconds(2);  // for threads to notice that it is over
 
@@ -38,7 +39,8 @@ class PlanRun {
         messages_(plan.size()),
         own_times_(options.live_times == nullptr ? plan.size() : 0),
         times_(options.live_times == nullptr ? own_times_.data() : options.live_times),
-        streams_(plan.stream_count()) {}
+        streams_(plan.stream_count()),
+        threads_(plan, options.here, options.others != nullptr) {}
 
   [[nodiscard]] std::size_t walked_streams() const {
     std::size_t count = 0;
@@ -92,6 +94,7 @@ class PlanRun {
 
   void walk(StreamId stream) {
     try {
+      threads_.prepare(stream);
       start_.wait_for(1);
       Stream& state = streams_[index_of(stream)];
       for (const OpId op : plan_.stream_ops(stream)) {
@@ -281,7 +284,6 @@ class PlanRun {
     return fmt::format("{} on {}", plan_.id(op), plan_.device_name(plan_.device(op)));
   }
 
-  // "running: a on gpu0; waiting: b on gpu1 for a, c on gpu2 for its partners"
   [[nodiscard]] std::string what_streams_do() const {
     std::vector<std::string> running;
     std::vector<std::string> waiting;
@@ -299,18 +301,7 @@ class PlanRun {
         waiting.push_back(fmt::format("{} for {}", on_device(*waits), missing_predecessor(*waits)));
       }
     }
-    return fmt::format("running: {}; waiting: {}", listed(running), listed(waiting));
-  }
-
-  static std::string listed(const std::vector<std::string>& names) {
-    std::string out;
-    for (std::size_t i = 0; i < std::min(names.size(), kMostWaitsTold); ++i) {
-      out += (i == 0 ? "" : ", ") + names[i];
-    }
-    if (names.size() > kMostWaitsTold) {
-      out += fmt::format(" and {} more", names.size() - kMostWaitsTold);
-    }
-    return out.empty() ? "nothing" : out;
+    return words_of_streams(running, waiting);
   }
 
   [[nodiscard]] std::string missing_predecessor(OpId op) const {
@@ -364,6 +355,7 @@ class PlanRun {
   std::vector<OpTimes> own_times_;
   OpTimes* const times_;  // by op, written by its stream's thread alone
   std::vector<Stream> streams_;
+  const StreamThreads threads_;
   Clock::time_point begin_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -23,6 +23,7 @@ struct SimulationOptions {
   double compute_scale = 1;                     // 0: as if compute took no time
   bool has_communication = true;                // false: as if communication took no time
   double communication_share = 0;               // of a device that a running collective takes
+  double kernels_at_once = 1;          // that a device runs beside each other without being slower
   double cores_per_node = 0;           // that the CPU devices of a machine share; 0: own ones
   std::vector<VertexId> servers = {};  // for parameter servers in places of their own
   std::uint32_t server_count = 0;

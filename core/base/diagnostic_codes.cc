@@ -7,7 +7,7 @@ namespace twinrun {
 namespace {
 
 // E01xx reading text · E02xx shape of an object · E03xx topologies · E04xx plans · E05xx jobs ·
-// E06xx lists of transfers and samples · E07xx options · Wxxxx warnings.
+// E06xx lists of transfers and samples · E07xx options · E08xx traces · Wxxxx warnings.
 constexpr std::array kCodes = {
     DiagnosticCode{"E0101", "an input cannot be read",
                    "The file does not exist, is a directory, or may not be read. Paths are "
@@ -19,6 +19,10 @@ constexpr std::array kCodes = {
                    "a missing quote, a comment, NaN or Infinity, a file cut short, or text that is "
                    "not UTF-8. Nesting "
                    "is limited to 200 levels."},
+    DiagnosticCode{
+        "E0103", "a packed file cannot be unpacked",
+        "Inputs may be packed by gzip. This one begins like such a file and is cut short "
+        "or damaged."},
     DiagnosticCode{"E0105", "a key is given twice",
                    "JSON readers silently keep the last of two equal keys, so one of the two "
                    "values would have no "
@@ -260,6 +264,27 @@ constexpr std::array kCodes = {
         "A path is a block and a key, such as training.local_batch_size; name, model and "
         "topology stand alone. Below topology are the keys of its expression "
         "(topology.nodes), or of the object that the job or its file has there."},
+    DiagnosticCode{"E0801", "the trace is of another plan",
+                   "A trace has the times of ops by their position in the plan that was run, and a "
+                   "number made from their ids. Give the plan.json of the same run folder."},
+    DiagnosticCode{"E0802", "the times of an op cannot be understood",
+                   "Each entry of \"ops\" is [ready, start, end] in whole picoseconds; the end of "
+                   "an op that never ran is -1."},
+    DiagnosticCode{"E0803", "a trace of the wrong length",
+                   "A trace has an entry for every op of its plan but those it says it left out, "
+                   "and none for collectives that the plan does not have."},
+    DiagnosticCode{"E0804", "an unknown way of doing a collective",
+                   "Each entry of \"collectives\" is the position, counted from 0, of one in "
+                   "\"collective_ways\"."},
+    DiagnosticCode{"E0805", "a run folder is not complete",
+                   "A folder of --out has plan.json, topology.json, trace.json, result.json and, "
+                   "of a job, job.json. The result is written last."},
+    DiagnosticCode{"E0811", "not a trace of a profiler",
+                   "A trace of PyTorch's profiler is a JSON object with a list \"traceEvents\"; "
+                   "profiler.export_chrome_trace(FILE) writes one a rank."},
+    DiagnosticCode{"E0812", "two traces of one rank",
+                   "Each rank of a run has one file, which says its rank in \"distributedInfo\" or "
+                   "in its name (rank3.json)."},
     DiagnosticCode{"E0900", "an unknown strategy",
                    "The names are those of the table that the message suggests from; words may be "
                    "joined by _ or -."},
@@ -386,6 +411,9 @@ constexpr std::array kCodes = {
     DiagnosticCode{"W0702", "a key of another tool is not read",
                    "The job holds a block of another tool, of which only some keys have a meaning "
                    "here. The run is as if this key were not there."},
+    DiagnosticCode{"W0801", "a trace is not complete",
+                   "The run had more ops than a trace file takes. Those that were left out count "
+                   "as not run, and the steps they belong to are not compared."},
     DiagnosticCode{"W0901", "devices without work",
                    "The degrees of the job use fewer devices than the topology has."},
     DiagnosticCode{

@@ -14,6 +14,7 @@
 #include "core/io/json_tokens.h"
 #include "core/io/op_reader.h"
 #include "core/io/payload_json.h"
+#include "core/io/streamed_object.h"
 #include "core/plan/plan_builder.h"
 #include "core/plan/validate.h"
 
@@ -21,33 +22,8 @@ namespace twinrun {
 namespace {
 
 constexpr std::string_view kSchema = "twinrun/plan/1";
-constexpr std::array<std::string_view, 10> kTopKeys = {"schema", "name",     "topology", "devices",
-                                                       "groups", "workload", "ops",      "comment",
-                                                       "source", "$schema"};
-
-std::string_view found_text(JsonToken token) {
-  switch (token) {
-    case JsonToken::kBeginObject:
-      return "an object";
-    case JsonToken::kBeginArray:
-      return "an array";
-    case JsonToken::kString:
-      return "a string";
-    case JsonToken::kInteger:
-    case JsonToken::kNumber:
-      return "a number";
-    case JsonToken::kTrue:
-    case JsonToken::kFalse:
-      return "a boolean";
-    case JsonToken::kNull:
-    case JsonToken::kKey:
-    case JsonToken::kEndObject:
-    case JsonToken::kEndArray:
-    case JsonToken::kEnd:
-      break;
-  }
-  return "null";
-}
+constexpr std::array<std::string_view, 9> kTopKeys = {
+    "schema", "name", "topology", "devices", "groups", "workload", "ops", "comment", "source"};
 
 // Reads the top level token by token: nothing of the file is held but the op at hand, however large
 // or misplaced its parts are.
@@ -56,114 +32,47 @@ class PlanLoader {
   PlanLoader(const Source& source, Diagnostics& diagnostics)
       : file_(source.name()),
         diagnostics_(diagnostics),
-        tokens_(source),
+        top_(source, "a plan", kTopKeys, diagnostics),
+        tokens_(top_.tokens()),
         document_(file_),
         ops_(file_, builder_, diagnostics) {}
 
   std::optional<Plan> run();
 
  private:
-  void read_top();
-  void read_member(const std::string& key, std::int64_t key_offset);
-  bool is_refused(const std::string& key, std::int64_t key_offset);
-  void read_schema(JsonToken token);
-  void read_text(JsonToken token, std::string_view key, std::string& out);
+  void read_member(std::string_view key, JsonToken token);
   void read_devices(JsonToken token);
   void read_groups(JsonToken token);
   void read_group(JsonToken token, const std::string& pointer, GroupId group);
   void read_ops(JsonToken token);
-  void skip(JsonToken token);
-  void check_complete();
   void check_declared();
 
-  [[nodiscard]] Place here(std::string pointer) const {
-    return {file_, std::move(pointer), tokens_.offset(), false};
-  }
-  void wrong_type(JsonToken token, std::string pointer, std::string_view wanted);
+  [[nodiscard]] Place here(std::string pointer) const { return top_.here(std::move(pointer)); }
 
   std::string file_;
   Diagnostics& diagnostics_;
-  JsonTokens tokens_;
+  StreamedObject top_;
+  JsonTokens& tokens_;
   JsonDocument document_;
   PlanBuilder builder_;
   OpReader ops_;
-  std::vector<std::string> seen_;
   std::vector<bool> declared_devices_;
   std::vector<bool> declared_groups_;
   bool groups_missing_ = false;
-  bool is_object_ = false;
   bool has_ops_ = false;
 };
 
-void PlanLoader::wrong_type(JsonToken token, std::string pointer, std::string_view wanted) {
-  diagnostics_.error("E0202", here(std::move(pointer)),
-                     fmt::format("expected {}, found {}", wanted, found_text(token)));
-  skip(token);
-}
-
-void PlanLoader::skip(JsonToken token) {
-  std::size_t depth = 0;
-  while (true) {
-    if (token == JsonToken::kBeginObject || token == JsonToken::kBeginArray) {
-      ++depth;
-    } else if (token == JsonToken::kEndObject || token == JsonToken::kEndArray) {
-      --depth;
-    }
-    if (depth == 0) {
-      return;
-    }
-    token = tokens_.next();
-  }
-}
-
-void PlanLoader::read_top() {
-  const JsonToken first = tokens_.next();
-  if (first != JsonToken::kBeginObject) {
-    wrong_type(first, "", "a plan as an object {…}");
-    return;
-  }
-  is_object_ = true;
-  while (tokens_.next() != JsonToken::kEndObject) {
-    read_member(std::string(tokens_.text()), tokens_.offset());
-  }
-  tokens_.next();  // complains about anything after the value
-}
-
-bool PlanLoader::is_refused(const std::string& key, std::int64_t key_offset) {
-  constexpr std::size_t kMostSeen = 64;  // a file of unknown keys is not remembered whole
-  const Place place{file_, fmt::format("/{}", escaped_for_pointer(key)), key_offset, true};
-  if (std::find(seen_.begin(), seen_.end(), key) != seen_.end()) {
-    diagnostics_.error("E0105", place, fmt::format("the key \"{}\" is given twice", key),
-                       "keep one of them");
-    return true;
-  }
-  if (seen_.size() < kMostSeen) {
-    seen_.push_back(key);
-  }
-  if (std::find(kTopKeys.begin(), kTopKeys.end(), key) != kTopKeys.end()) {
-    return false;
-  }
-  const std::vector<std::string> known(kTopKeys.begin(), kTopKeys.end() - 1);
-  diagnostics_.error("E0205", place, fmt::format("unknown key {} in a plan", json_quoted(key)),
-                     did_you_mean(key, known));
-  return true;
-}
-
-void PlanLoader::read_member(const std::string& key, std::int64_t key_offset) {
-  const bool refused = is_refused(key, key_offset);
-  const JsonToken token = tokens_.next();
-  if (refused || key == "$schema") {
-    skip(token);
-  } else if (key == "schema") {
-    read_schema(token);
+void PlanLoader::read_member(std::string_view key, JsonToken token) {
+  if (key == "schema") {
+    top_.read_schema(token, kSchema);
   } else if (key == "name") {
-    read_text(token, key, builder_.text().name);
+    top_.read_text(token, key, builder_.text().name);
   } else if (key == "topology") {
-    read_text(token, key, builder_.text().topology);
+    top_.read_text(token, key, builder_.text().topology);
   } else if (key == "comment") {
-    read_text(token, key, builder_.text().comment);
+    top_.read_text(token, key, builder_.text().comment);
   } else if (key == "source") {
-    read_text(token, key, builder_.text().source);
+    top_.read_text(token, key, builder_.text().source);
   } else if (key == "devices") {
     read_devices(token);
   } else if (key == "groups") {
@@ -176,35 +85,16 @@ void PlanLoader::read_member(const std::string& key, std::int64_t key_offset) {
   }
 }
 
-void PlanLoader::read_schema(JsonToken token) {
-  if (token != JsonToken::kString) {
-    wrong_type(token, "/schema", "a string");
-  } else if (tokens_.text() != kSchema) {
-    diagnostics_.error(
-        "E0207", here("/schema"),
-        fmt::format("this file declares the schema {}", json_quoted(tokens_.text().substr(0, 80))),
-        fmt::format("a plan declares \"schema\": \"{}\"", kSchema));
-  }
-}
-
-void PlanLoader::read_text(JsonToken token, std::string_view key, std::string& out) {
-  if (token == JsonToken::kString) {
-    out = tokens_.text();
-  } else {
-    wrong_type(token, fmt::format("/{}", key), "a string");
-  }
-}
-
 void PlanLoader::read_devices(JsonToken token) {
   if (token != JsonToken::kBeginArray) {
-    wrong_type(token, "/devices", "an array of device names");
+    top_.wrong_type(token, "/devices", "an array of device names");
     return;
   }
   std::size_t position = 0;
   for (token = tokens_.next(); token != JsonToken::kEndArray; token = tokens_.next()) {
     const std::string pointer = fmt::format("/devices/{}", position++);
     if (token != JsonToken::kString) {
-      wrong_type(token, pointer, "the name of a device");
+      top_.wrong_type(token, pointer, "the name of a device");
       continue;
     }
     const std::size_t device = index_of(ops_.device(tokens_.text(), here(pointer)));
@@ -220,7 +110,7 @@ void PlanLoader::read_devices(JsonToken token) {
 
 void PlanLoader::read_groups(JsonToken token) {
   if (token != JsonToken::kBeginObject) {
-    wrong_type(token, "/groups", "an object of groups, each an array of device names");
+    top_.wrong_type(token, "/groups", "an object of groups, each an array of device names");
     return;
   }
   while (tokens_.next() != JsonToken::kEndObject) {
@@ -239,7 +129,7 @@ void PlanLoader::read_groups(JsonToken token) {
 
 void PlanLoader::read_group(JsonToken token, const std::string& pointer, GroupId group) {
   if (token != JsonToken::kBeginArray) {
-    wrong_type(token, pointer, "an array of device names");
+    top_.wrong_type(token, pointer, "an array of device names");
     return;
   }
   std::size_t position = 0;
@@ -248,14 +138,14 @@ void PlanLoader::read_group(JsonToken token, const std::string& pointer, GroupId
     if (token == JsonToken::kString) {
       builder_.add_to_group(group, ops_.device(tokens_.text(), here(entry)));
     } else {
-      wrong_type(token, entry, "the name of a device");
+      top_.wrong_type(token, entry, "the name of a device");
     }
   }
 }
 
 void PlanLoader::read_ops(JsonToken token) {
   if (token != JsonToken::kBeginArray) {
-    wrong_type(token, "/ops", "an array of ops");
+    top_.wrong_type(token, "/ops", "an array of ops");
     return;
   }
   has_ops_ = true;
@@ -265,18 +155,8 @@ void PlanLoader::read_ops(JsonToken token) {
   }
 }
 
-void PlanLoader::check_complete() {
-  for (const std::string_view key : {"schema", "ops"}) {
-    if (std::find(seen_.begin(), seen_.end(), key) == seen_.end()) {
-      diagnostics_.error(
-          "E0201", {file_, "", 0, false}, fmt::format("a plan has no \"{}\"", key),
-          key == "ops" ? "add \"ops\": […]" : fmt::format("add \"schema\": \"{}\"", kSchema));
-    }
-  }
-}
-
 void PlanLoader::check_declared() {
-  const bool lists_devices = std::find(seen_.begin(), seen_.end(), "devices") != seen_.end();
+  const bool lists_devices = top_.has("devices");
   declared_devices_.resize(builder_.devices().size());
   std::vector<std::string> known;
   for (std::size_t i = 0; i < declared_devices_.size(); ++i) {
@@ -312,14 +192,12 @@ void PlanLoader::check_declared() {
 }
 
 std::optional<Plan> PlanLoader::run() {
-  try {
-    read_top();
-  } catch (const JsonSyntaxError& error) {
-    diagnostics_.error("E0102", {file_, "", error.offset(), false}, error.what(), error.help());
+  if (!top_.read([&](std::string_view key, JsonToken first) { read_member(key, first); })) {
     return std::nullopt;
   }
-  if (is_object_) {
-    check_complete();
+  if (top_.is_object()) {
+    top_.require("schema", fmt::format("add \"schema\": \"{}\"", kSchema));
+    top_.require("ops", "add \"ops\": […]");
   }
   check_declared();
   ops_.resolve();

@@ -270,8 +270,11 @@ Breakdown breakdown(const TraceIndex& index, std::int64_t warmup_steps) {
   if (index.has_independent_workers) {
     return breakdown_of_workers(index, worker_pace(index.plan, index.trace, warmup_steps));
   }
-  const Time begin = index.steps.before(warmup_steps);
   const auto steps = static_cast<std::int64_t>(index.steps.times().size()) - warmup_steps;
+  return breakdown(index, {index.steps.before(warmup_steps), index.trace.makespan}, steps);
+}
+
+Breakdown breakdown(const TraceIndex& index, const Interval& window, std::int64_t steps) {
   const std::vector<DeviceId> devices = training_devices(index.plan);
   if (devices.empty() || steps < 1) {
     return {};
@@ -280,10 +283,10 @@ Breakdown breakdown(const TraceIndex& index, std::int64_t warmup_steps) {
   std::vector<DeviceParts> parts;
   parts.reserve(devices.size());
   for (const DeviceId device : devices) {
-    parts.push_back(analysis.of(device, {begin, index.trace.makespan}));
+    parts.push_back(analysis.of(device, window));
   }
   const auto count = static_cast<std::int64_t>(devices.size());
-  return divided(added_up(parts), steps * count, {(index.trace.makespan - begin).ps / steps});
+  return divided(added_up(parts), steps * count, {(window.end - window.begin).ps / steps});
 }
 
 Breakdown breakdown(const Plan& plan, const Trace& trace, std::int64_t warmup_steps) {

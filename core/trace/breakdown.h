@@ -5,6 +5,7 @@
 
 #include "core/base/units.h"
 #include "core/plan/plan.h"
+#include "core/trace/intervals.h"
 #include "core/trace/trace.h"
 #include "core/trace/trace_index.h"
 
@@ -37,6 +38,8 @@ struct Breakdown {
 // (worker_pace.h) it is the mean over steps rather than devices, of the time while all work.
 Breakdown breakdown(const TraceIndex& index, std::int64_t warmup_steps = 0);
 Breakdown breakdown(const Plan& plan, const Trace& trace, std::int64_t warmup_steps = 0);
+// Of so many steps that fill a part of the run.
+Breakdown breakdown(const TraceIndex& index, const Interval& window, std::int64_t steps);
 
 // Devices with forward passes; all when no op is named so. Others read input or serve.
 std::vector<DeviceId> training_devices(const Plan& plan);

@@ -1,6 +1,8 @@
 #include "core/trace/critical_path.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include "core/trace/device_use.h"
 
@@ -24,7 +26,8 @@ class Walk {
       for (const OpId other : plan_.instance_ops(plan_.collective(op).instance)) {
         consider(other);
       }
-    } else if (kind == OpKind::kSend || kind == OpKind::kRecv) {
+    } else if ((kind == OpKind::kSend || kind == OpKind::kRecv) &&
+               plan_.message(op).partner != no_id<OpId>()) {  // none in part of a foreign trace
       consider(plan_.message(op).partner);
     }
     return last;
@@ -40,6 +43,19 @@ class Walk {
       }
     }
     return best;
+  }
+
+  // Of those that ended in the window; the first of several, no_id without any.
+  [[nodiscard]] OpId last_to_end(const Interval& window) const {
+    OpId last = no_id<OpId>();
+    for (std::size_t i = 0; i < plan_.size(); ++i) {
+      const auto op = id_at<OpId>(i);
+      if (end(op) > window.begin && end(op) <= window.end &&
+          (last == no_id<OpId>() || end(op) > end(last))) {
+        last = op;
+      }
+    }
+    return last;
   }
 
   [[nodiscard]] Time start(OpId op) const { return trace_.ops[index_of(op)].start; }
@@ -60,26 +76,23 @@ class Walk {
 }  // namespace
 
 CriticalPath critical_path(const Plan& plan, const Trace& trace) {
+  return critical_path(plan, trace, {Time{-1}, Time{std::numeric_limits<std::int64_t>::max()}});
+}
+
+CriticalPath critical_path(const Plan& plan, const Trace& trace, const Interval& window) {
   CriticalPath path;
-  if (plan.size() == 0) {
-    return path;
-  }
   const Walk walk(plan, trace);
-  OpId op = id_at<OpId>(0);
-  for (std::size_t i = 1; i < plan.size(); ++i) {
-    if (walk.end(id_at<OpId>(i)) > walk.end(op)) {
-      op = id_at<OpId>(i);
-    }
-  }
+  OpId op = walk.last_to_end(window);
+  const Time from = std::max(window.begin, Time{});
   while (op != no_id<OpId>()) {
     path.ops.push_back(op);
-    const Time took = walk.end(op) - walk.start(op);
+    const Time start = std::max(walk.start(op), from);
     Time& share = is_communication(plan.kind(op)) ? path.communication : path.compute;
-    share = share + took;
+    share = share + (walk.end(op) - start);
     const OpId before = walk.cause(walk.last_ready(op));
-    const Time since = before == no_id<OpId>() ? Time{} : walk.end(before);
-    path.wait = path.wait + (walk.start(op) - since);
-    op = before;
+    const bool is_first = before == no_id<OpId>() || walk.end(before) <= window.begin;
+    path.wait = path.wait + (start - (is_first ? from : walk.end(before)));
+    op = is_first ? no_id<OpId>() : before;
   }
   std::reverse(path.ops.begin(), path.ops.end());
   return path;

@@ -4,6 +4,7 @@
 
 #include "core/base/units.h"
 #include "core/plan/plan.h"
+#include "core/trace/intervals.h"
 #include "core/trace/trace.h"
 
 namespace twinrun {
@@ -19,5 +20,8 @@ struct CriticalPath {
 };
 
 CriticalPath critical_path(const Plan& plan, const Trace& trace);
+// Of a part of the run: what decided when the last op to end in it ended. Ops that ended before it
+// began are left out; the first may have started before.
+CriticalPath critical_path(const Plan& plan, const Trace& trace, const Interval& window);
 
 }  // namespace twinrun

@@ -11,9 +11,13 @@ struct OfDevice {
   std::vector<Interval> host;
 };
 
-OfDevice intervals_of(const TraceIndex& index, DeviceId device) {
+// Of all ops, or of those of some steps.
+OfDevice intervals_of(const TraceIndex& index, DeviceId device, const CountedSteps* steps) {
   OfDevice out;
   for (const OpId op : index.ops_by_start[device]) {
+    if (steps != nullptr && steps->position_of(index.plan.id(op)) >= steps->spans.size()) {
+      continue;
+    }
     const OpTimes& times = index.trace.ops[index_of(op)];
     const Interval interval{times.start, times.end};
     const OpKind kind = index.plan.kind(op);
@@ -39,6 +43,15 @@ DeviceUse use_of(OfDevice raw, Time makespan) {
   return use;
 }
 
+// In which no op of the device went on, of some part of the run.
+Time idle_in(const TraceIndex& index, DeviceId device, const Interval& window) {
+  OfDevice all = intervals_of(index, device, nullptr);
+  const Intervals busy =
+      united(united(united(std::move(all.compute)), united(std::move(all.communication))),
+             united(std::move(all.host)));
+  return length(difference({window}, busy));
+}
+
 }  // namespace
 
 bool is_communication(OpKind kind) {
@@ -50,7 +63,18 @@ std::vector<DeviceUse> device_use(const TraceIndex& index) {
   std::vector<DeviceUse> out;
   out.reserve(index.plan.device_count());
   for (std::size_t d = 0; d < index.plan.device_count(); ++d) {
-    out.push_back(use_of(intervals_of(index, id_at<DeviceId>(d)), index.trace.makespan));
+    out.push_back(use_of(intervals_of(index, id_at<DeviceId>(d), nullptr), index.trace.makespan));
+  }
+  return out;
+}
+
+std::vector<DeviceUse> device_use(const TraceIndex& index, const CountedSteps& steps) {
+  std::vector<DeviceUse> out;
+  out.reserve(index.plan.device_count());
+  for (std::size_t d = 0; d < index.plan.device_count(); ++d) {
+    const auto device = id_at<DeviceId>(d);
+    out.push_back(use_of(intervals_of(index, device, &steps), Time{}));
+    out.back().idle = idle_in(index, device, {steps.begin(), steps.end()});
   }
   return out;
 }

@@ -4,6 +4,7 @@
 
 #include "core/base/units.h"
 #include "core/plan/plan.h"
+#include "core/trace/counted_steps.h"
 #include "core/trace/trace.h"
 #include "core/trace/trace_index.h"
 
@@ -24,5 +25,8 @@ bool is_communication(OpKind kind);
 
 std::vector<DeviceUse> device_use(const TraceIndex& index);  // by DeviceId
 std::vector<DeviceUse> device_use(const Plan& plan, const Trace& trace);
+// By the ops of these steps alone; idle is what all ops leave of the time from the first to the
+// last.
+std::vector<DeviceUse> device_use(const TraceIndex& index, const CountedSteps& steps);
 
 }  // namespace twinrun

@@ -49,16 +49,24 @@ StepEnds::StepEnds(const Plan& plan, const Trace& trace) : makespan_(trace.makes
   }
 }
 
-std::vector<Time> StepEnds::times() const {
+std::vector<StepSpan> StepEnds::spans() const {
   if (end_of_.empty()) {
-    return {makespan_};
+    return {{0, Time{}, makespan_}};
   }
-  std::vector<Time> out;
+  std::vector<StepSpan> out;
   Time before{};
   for (const auto& [step, end] : end_of_) {
     const Time until = step == last() ? std::max(end, makespan_) : end;
-    out.push_back(until - before);
+    out.push_back({step, before, until});
     before = end;
+  }
+  return out;
+}
+
+std::vector<Time> StepEnds::times() const {
+  std::vector<Time> out;
+  for (const StepSpan& span : spans()) {
+    out.push_back(span.end - span.begin);
   }
   return out;
 }

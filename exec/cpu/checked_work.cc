@@ -7,7 +7,7 @@
 
 #include "core/base/diagnostics.h"
 #include "core/collective/schedule.h"
-#include "exec/cpu/collective_array.h"
+#include "exec/training/collective_array.h"
 
 namespace twinrun::exec {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/plan/plan.h"
-#include "exec/cpu/op_work.h"
 #include "exec/known_numbers.h"
 #include "exec/local_devices.h"
+#include "exec/training/op_work.h"
 
 namespace twinrun::exec {
 
@@ -22,6 +22,7 @@ class CheckedWork : public OpWork {
 
   void compute(OpId op) override;
   MovedData moved(OpId op) override;
+  void finished(OpId /*op*/) override {}
   // Elements, in all exchanges so far.
   [[nodiscard]] std::int64_t wrong() const { return wrong_.load(); }
 

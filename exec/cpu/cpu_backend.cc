@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 #include "exec/cpu/choose_schedule.h"
-#include "exec/cpu/collective_array.h"
+#include "exec/training/collective_array.h"
 
 namespace twinrun::exec {
 CpuBackend::CpuBackend(const Plan& plan, OpWork& work)
@@ -33,7 +33,8 @@ void CpuBackend::run(OpId op) {
     case OpKind::kCopy:
     case OpKind::kHost:
     case OpKind::kMarker:
-      return work_.compute(op);
+      work_.compute(op);
+      return work_.finished(op);
   }
 }
 

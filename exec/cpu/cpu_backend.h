@@ -7,8 +7,8 @@
 #include "core/plan/plan.h"
 #include "exec/backend.h"
 #include "exec/cpu/collective_exchange.h"
-#include "exec/cpu/op_work.h"
 #include "exec/gate.h"
+#include "exec/training/op_work.h"
 
 namespace twinrun::exec {
 

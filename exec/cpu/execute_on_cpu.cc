@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "exec/cpu/cpu_backend.h"
-#include "exec/cpu/final_weights.h"
 #include "exec/cpu/plan_work.h"
 #include "exec/left_behind.h"
+#include "exec/training/final_weights.h"
 
 namespace twinrun::exec {
 namespace {

@@ -3,70 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "exec/training/element_math.h"
+
 namespace twinrun::exec {
-
-void linear_forward(const Products& products,
-                    const LinearShape& shape,
-                    const float* input,
-                    const float* weight,
-                    std::span<const float> bias,
-                    float* output) {
-  products.multiply({.m = shape.samples,
-                     .n = shape.outputs,
-                     .k = shape.inputs,
-                     .a = input,
-                     .b = weight,
-                     .c = output,
-                     .transposes_b = true});
-  for (std::int64_t i = 0; i < (bias.empty() ? 0 : shape.samples); ++i) {
-    float* const row = output + i * shape.outputs;
-    for (std::size_t j = 0; j < bias.size(); ++j) {
-      row[j] += bias[j];
-    }
-  }
-}
-
-void linear_backward_input(const Products& products,
-                           const LinearShape& shape,
-                           const float* output_gradient,
-                           const float* weight,
-                           float* input_gradient) {
-  products.multiply({.m = shape.samples,
-                     .n = shape.inputs,
-                     .k = shape.outputs,
-                     .a = output_gradient,
-                     .b = weight,
-                     .c = input_gradient});
-}
-
-void linear_backward_weight(const Products& products,
-                            const LinearShape& shape,
-                            const float* output_gradient,
-                            const float* input,
-                            const LinearGradients& gradients) {
-  products.multiply({.m = shape.outputs,
-                     .n = shape.inputs,
-                     .k = shape.samples,
-                     .a = output_gradient,
-                     .b = input,
-                     .c = gradients.weight,
-                     .transposes_a = true,
-                     .accumulates = gradients.accumulates});
-  const std::span<float> bias_gradient = gradients.bias;
-  if (!gradients.accumulates) {
-    std::fill(bias_gradient.begin(), bias_gradient.end(), 0.0F);
-  }
-  for (std::int64_t i = 0; i < shape.samples; ++i) {
-    const float* const row = output_gradient + i * shape.outputs;
-    for (std::size_t j = 0; j < bias_gradient.size(); ++j) {
-      bias_gradient[j] += row[j];
-    }
-  }
-}
 
 void relu_forward(std::span<const float> input, std::span<float> output) {
   for (std::size_t i = 0; i < input.size(); ++i) {
-    output[i] = std::max(input[i], 0.0F);
+    output[i] = relu_of(input[i]);
   }
 }
 
@@ -74,13 +17,13 @@ void relu_backward(std::span<const float> output,
                    std::span<const float> output_gradient,
                    std::span<float> input_gradient) {
   for (std::size_t i = 0; i < output.size(); ++i) {
-    input_gradient[i] = output[i] > 0 ? output_gradient[i] : 0.0F;
+    input_gradient[i] = relu_slope_times(output[i], output_gradient[i]);
   }
 }
 
 void tanh_forward(std::span<const float> input, std::span<float> output) {
   for (std::size_t i = 0; i < input.size(); ++i) {
-    output[i] = std::tanh(input[i]);
+    output[i] = tanh_of(input[i]);
   }
 }
 
@@ -88,7 +31,7 @@ void tanh_backward(std::span<const float> output,
                    std::span<const float> output_gradient,
                    std::span<float> input_gradient) {
   for (std::size_t i = 0; i < output.size(); ++i) {
-    input_gradient[i] = (1 - output[i] * output[i]) * output_gradient[i];
+    input_gradient[i] = tanh_slope_times(output[i], output_gradient[i]);
   }
 }
 
@@ -99,7 +42,7 @@ double log_sum_exp(std::span<const float> logits) {
   const double most = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (const float logit : logits) {
-    sum += std::exp(logit - most);
+    sum += exp_term(logit, most);
   }
   return most + std::log(sum);
 }
@@ -116,16 +59,15 @@ void softmax_cross_entropy_gradient(std::span<const float> logits,
                                     std::span<float> gradient) {
   const double log_sum = log_sum_exp(logits);
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    const double is_label = static_cast<std::int64_t>(i) == label ? 1 : 0;
-    gradient[i] = scale * static_cast<float>(std::exp(logits[i] - log_sum) - is_label);
+    const bool is_label = static_cast<std::int64_t>(i) == label;
+    gradient[i] = softmax_gradient(logits[i], log_sum, is_label, scale);
   }
 }
 
 double mean_squares(std::span<const float> output, std::span<const float> target) {
   double sum = 0;
   for (std::size_t i = 0; i < output.size(); ++i) {
-    const double difference = static_cast<double>(output[i]) - target[i];
-    sum += difference * difference;
+    sum += square_of_difference(output[i], target[i]);
   }
   return sum / static_cast<double>(output.size());
 }
@@ -134,16 +76,16 @@ void mean_squares_gradient(std::span<const float> output,
                            std::span<const float> target,
                            float scale,
                            std::span<float> gradient) {
-  const float factor = 2 * scale / static_cast<float>(output.size());
+  const auto width = static_cast<std::int64_t>(output.size());
   for (std::size_t i = 0; i < output.size(); ++i) {
-    gradient[i] = factor * (output[i] - target[i]);
+    gradient[i] = mean_squares_gradient_of(output[i], target[i], scale, width);
   }
 }
 
 double distance(std::span<const float> output, std::span<const float> target) {
   double sum = 0;
   for (std::size_t i = 0; i < output.size(); ++i) {
-    sum += std::abs(static_cast<double>(output[i]) - target[i]);
+    sum += distance_of(output[i], target[i]);
   }
   return sum;
 }
@@ -152,7 +94,39 @@ void distance_gradient(std::span<const float> output,
                        std::span<const float> target,
                        std::span<float> gradient) {
   for (std::size_t i = 0; i < output.size(); ++i) {
-    gradient[i] = std::clamp(output[i] - target[i], -1.0F, 1.0F);
+    gradient[i] = distance_gradient_of(output[i], target[i]);
+  }
+}
+
+namespace {
+
+// One kind and numbers that nobody else can write: the loop is then vectorised.
+template <UpdateKind kind, int moments>
+void update_by(UpdateNumbers rule, const UpdatedArrays& arrays) {
+  rule.kind = kind;
+  float* const weights = arrays.weights.data();
+  const float* const gradients = arrays.gradients.data();
+  float* const first = arrays.first_moments.data();
+  float* const second = arrays.second_moments.data();
+  float none = 0;
+  for (std::size_t i = 0; i < arrays.weights.size(); ++i) {
+    weights[i] = updated_weight(rule, weights[i], gradients[i], moments > 0 ? first[i] : none,
+                                moments > 1 ? second[i] : none);
+  }
+}
+
+}  // namespace
+
+void update_weights(const UpdateNumbers& rule, const UpdatedArrays& arrays) {
+  switch (rule.kind) {
+    case UpdateKind::kIntegers:
+      return update_by<UpdateKind::kIntegers, 0>(rule, arrays);
+    case UpdateKind::kSgd:
+      return update_by<UpdateKind::kSgd, 0>(rule, arrays);
+    case UpdateKind::kMomentum:
+      return update_by<UpdateKind::kMomentum, 1>(rule, arrays);
+    case UpdateKind::kAdam:
+      return update_by<UpdateKind::kAdam, 2>(rule, arrays);
   }
 }
 

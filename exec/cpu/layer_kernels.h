@@ -3,39 +3,10 @@
 #include <cstdint>
 #include <span>
 
-#include "exec/cpu/matrix_product.h"
+#include "exec/training/tensor_kernels.h"
 
-// The layers that are computed for real, on one device. Matrices have a row for each sample.
+// Loops over elements and rows: what a CPU does for the layers that are computed for real.
 namespace twinrun::exec {
-
-// Outputs (n) of a linear layer from its inputs (k): Y = X · Wᵀ + b, W with n rows of k.
-struct LinearShape {
-  std::int64_t samples = 0;
-  std::int64_t inputs = 0;
-  std::int64_t outputs = 0;
-};
-// An empty bias adds nothing.
-void linear_forward(const Products& products,
-                    const LinearShape& shape,
-                    const float* input,
-                    const float* weight,
-                    std::span<const float> bias,
-                    float* output);
-void linear_backward_input(const Products& products,
-                           const LinearShape& shape,
-                           const float* output_gradient,
-                           const float* weight,
-                           float* input_gradient);
-struct LinearGradients {
-  float* weight = nullptr;
-  std::span<float> bias;
-  bool accumulates = false;  // adds to what is there, or replaces it
-};
-void linear_backward_weight(const Products& products,
-                            const LinearShape& shape,
-                            const float* output_gradient,
-                            const float* input,
-                            const LinearGradients& gradients);
 
 void relu_forward(std::span<const float> input, std::span<float> output);
 void relu_backward(std::span<const float> output,
@@ -58,11 +29,13 @@ void mean_squares_gradient(std::span<const float> output,
                            std::span<const float> target,
                            float scale,
                            std::span<float> gradient);
-// Of integers: the sum of distances, with a gradient of -1, 0 or 1 (Huber's loss far from 0), so
-// that all sums stay whole numbers below 2^24 and are exact in any order.
+// Of integers, see LossKind::kDistance.
 double distance(std::span<const float> output, std::span<const float> target);
 void distance_gradient(std::span<const float> output,
                        std::span<const float> target,
                        std::span<float> gradient);
+
+// Of each element; moments that the rule does not have are not read.
+void update_weights(const UpdateNumbers& rule, const UpdatedArrays& arrays);
 
 }  // namespace twinrun::exec

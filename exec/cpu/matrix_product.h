@@ -4,21 +4,9 @@
 #include <string>
 #include <vector>
 
-namespace twinrun::exec {
+#include "exec/training/tensor_kernels.h"
 
-// C (m × n) = A · B, or added to it. Rows lie one after the other without gaps; a transposed
-// operand lies as the matrix that it is the transpose of: A then has k rows of m, B n rows of k.
-struct MatrixProduct {
-  std::int64_t m = 0;
-  std::int64_t n = 0;
-  std::int64_t k = 0;
-  const float* a = nullptr;
-  const float* b = nullptr;
-  float* c = nullptr;
-  bool transposes_a = false;
-  bool transposes_b = false;
-  bool accumulates = false;
-};
+namespace twinrun::exec {
 
 // OpenBLAS where it is installed, one thread a call; or loops of ours, whose results have the same
 // bits on every machine.

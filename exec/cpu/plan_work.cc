@@ -4,32 +4,23 @@
 #include "exec/check_payloads.h"
 
 namespace twinrun::exec {
-namespace {
-
-TrainingData data_of(const Plan& plan, const ExecuteOptions& options) {
-  if (options.dataset != nullptr) {
-    return {plan.workload(), *options.dataset, options.seed};
-  }
-  return {plan.workload(), options.uses_integers ? DataKind::kIntegers : DataKind::kClusters,
-          options.seed};
-}
-
-}  // namespace
 
 PlanWork::PlanWork(const Plan& plan, const ExecuteOptions& options, const LocalDevices& here)
-    : products_(options.is_reproducible ? ProductLibrary::kBuiltIn : ProductLibrary::kOpenBlas) {
+    : machine_(plan,
+               options.is_reproducible ? ProductLibrary::kBuiltIn : ProductLibrary::kOpenBlas) {
   if (options.checks_exchanges) {
     checked_ = std::make_unique<CheckedWork>(plan, here);
     return;
   }
   if (!plan.workload().is_trained()) {
-    emulation_ = std::make_unique<EmulatedWork>(plan, products_, here);
+    emulation_ = std::make_unique<EmulatedWork>(plan, machine_, here);
     return;
   }
   if (const auto reason = why_not_trainable(plan)) {
     throw CannotRun(*reason);
   }
-  training_ = std::make_unique<TrainingWork>(plan, products_, data_of(plan, options), here);
+  training_ =
+      std::make_unique<TrainingWork>(plan, machine_, training_data(plan.workload(), options), here);
 }
 
 OpWork& PlanWork::ops() {
@@ -40,12 +31,13 @@ OpWork& PlanWork::ops() {
 
 void PlanWork::describe(const ExecuteOptions& options, Execution& out) const {
   out.is_emulated = training_ == nullptr;
-  out.library = products_.name();
+  const Products& products = machine_.products();
+  out.library = products.name();
   if (checked_) {
     out.wrong_elements = checked_->wrong();
   }
-  if (!products_.warning().empty() && !options.is_reproducible) {
-    out.warnings.push_back(products_.warning());
+  if (!products.warning().empty() && !options.is_reproducible) {
+    out.warnings.push_back(products.warning());
   }
 }
 

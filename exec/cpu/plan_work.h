@@ -4,11 +4,11 @@
 
 #include "core/plan/plan.h"
 #include "exec/cpu/checked_work.h"
-#include "exec/cpu/emulated_work.h"
-#include "exec/cpu/matrix_product.h"
-#include "exec/cpu/training_work.h"
+#include "exec/cpu/cpu_machine.h"
 #include "exec/execute.h"
 #include "exec/local_devices.h"
+#include "exec/training/emulated_work.h"
+#include "exec/training/training_work.h"
 
 namespace twinrun::exec {
 
@@ -25,7 +25,7 @@ class PlanWork {
   void describe(const ExecuteOptions& options, Execution& out) const;
 
  private:
-  Products products_;
+  CpuMachine machine_;
   std::unique_ptr<TrainingWork> training_;
   std::unique_ptr<EmulatedWork> emulation_;
   std::unique_ptr<CheckedWork> checked_;

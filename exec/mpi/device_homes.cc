@@ -7,6 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "core/base/diagnostics.h"
+#include "exec/training/device_memory.h"
+
 namespace twinrun::exec {
 namespace {
 
@@ -25,8 +28,15 @@ bool is_work_of_rank(const Plan& plan, OpId op) {
   return kernel == nullptr || kernel->kind != KernelKind::kUpdate;
 }
 
-// By device: whether it is one.
-std::vector<bool> ranks_of(const Plan& plan) {
+// node0 of node0/gpu3; "" where there is one machine.
+std::string_view machine_of(std::string_view device) {
+  const std::size_t slash = device.find('/');
+  return slash == std::string_view::npos ? std::string_view() : device.substr(0, slash);
+}
+
+}  // namespace
+
+std::vector<bool> DeviceHomes::ranks(const Plan& plan) {
   std::vector<bool> is_rank(plan.device_count());
   for (std::size_t i = 0; i < plan.size(); ++i) {
     if (is_work_of_rank(plan, id_at<OpId>(i))) {
@@ -39,27 +49,19 @@ std::vector<bool> ranks_of(const Plan& plan) {
   return is_rank;
 }
 
-// node0 of node0/gpu3; "" where there is one machine.
-std::string_view machine_of(std::string_view device) {
-  const std::size_t slash = device.find('/');
-  return slash == std::string_view::npos ? std::string_view() : device.substr(0, slash);
-}
-
-}  // namespace
-
 int DeviceHomes::rank_count(const Plan& plan) {
-  const std::vector<bool> is_rank = ranks_of(plan);
+  const std::vector<bool> is_rank = ranks(plan);
   return static_cast<int>(std::count(is_rank.begin(), is_rank.end(), true));
 }
 
 DeviceHomes::DeviceHomes(const Plan& plan, int processes)
     : process_(plan.device_count()), number_(plan.device_count()) {
-  const std::vector<bool> is_rank = ranks_of(plan);
-  const auto ranks = std::count(is_rank.begin(), is_rank.end(), true);
+  const std::vector<bool> is_rank = ranks(plan);
+  const auto rank_number = std::count(is_rank.begin(), is_rank.end(), true);
   const std::ptrdiff_t used =
-      std::min<std::ptrdiff_t>(processes, std::max<std::ptrdiff_t>(ranks, 1));
-  const std::ptrdiff_t each = ranks / used;
-  const std::ptrdiff_t larger = ranks % used;  // blocks with one more
+      std::min<std::ptrdiff_t>(processes, std::max<std::ptrdiff_t>(rank_number, 1));
+  const std::ptrdiff_t each = rank_number / used;
+  const std::ptrdiff_t larger = rank_number % used;  // blocks with one more
   const auto process_of_rank = [&](std::ptrdiff_t rank) {
     const std::ptrdiff_t in_larger = larger * (each + 1);
     return static_cast<int>(rank < in_larger ? rank / (each + 1)
@@ -101,6 +103,20 @@ std::string DeviceHomes::name_of(const Plan& plan, int process) const {
   }
   return fmt::format("rank {} ({}{})", process, count == 0 ? "no device" : devices,
                      count > kMostNamed ? ", …" : "");
+}
+
+void refuse_distant_copies(const Plan& plan, const DeviceHomes& homes) {
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    const OpId op = id_at<OpId>(i);
+    const DeviceId from = plan.device(op);
+    const DeviceId to = target_device(plan, op);
+    if (plan.payload(op) != nullptr && homes.process_of(from) != homes.process_of(to)) {
+      throw CannotRun(fmt::format(
+          "{} copies from {} to {}, which are in different processes: --backend cpu runs it, or "
+          "machines with one rank each",
+          plan.id(op), plan.device_name(from), plan.device_name(to)));
+    }
+  }
 }
 
 }  // namespace twinrun::exec

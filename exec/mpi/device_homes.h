@@ -29,6 +29,8 @@ class DeviceHomes {
   // "rank 2 (gpu2)", for people.
   [[nodiscard]] std::string name_of(const Plan& plan, int process) const;
 
+  // By device: whether it is a rank.
+  static std::vector<bool> ranks(const Plan& plan);
   // How many of a plan's devices are ranks: as many processes as are wanted.
   static int rank_count(const Plan& plan);
 
@@ -37,5 +39,9 @@ class DeviceHomes {
   std::vector<std::uint32_t> number_;  // by device
   std::uint32_t most_ = 0;
 };
+
+// A copy is one op, of one process: it cannot write to the memory of another. CannotRun with the
+// op.
+void refuse_distant_copies(const Plan& plan, const DeviceHomes& homes);
 
 }  // namespace twinrun::exec

@@ -19,11 +19,13 @@ namespace {
 struct Names {
   const char* rank;
   const char* size;
+  const char* local;
 };
 // Slurm says how many tasks the job has to its batch script too: only a step's number counts.
-constexpr std::array kLaunchers = {Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                                   Names{"PMI_RANK", "PMI_SIZE"},
-                                   Names{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+constexpr std::array kLaunchers = {
+    Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+    Names{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+    Names{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"}};
 
 // How many of them are on this host.
 constexpr std::array kLocalSizes = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
@@ -88,7 +90,7 @@ std::optional<LaunchedRank> launched_rank() {
     const std::optional<int> rank = number(names.rank);
     const std::optional<int> size = number(names.size);
     if (rank && size && (*size > 1 || is_ours)) {
-      return LaunchedRank{*rank, *size};
+      return LaunchedRank{*rank, *size, number(names.local).value_or(0)};
     }
   }
   return std::nullopt;

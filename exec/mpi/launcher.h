@@ -10,6 +10,7 @@ namespace twinrun::exec {
 struct LaunchedRank {
   int rank = 0;
   int size = 1;
+  int local = 0;  // which of those on its machine
 };
 
 // Nothing when there is none, or it started this process alone.

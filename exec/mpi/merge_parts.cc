@@ -12,7 +12,7 @@
 
 #include "core/base/diagnostics.h"
 #include "exec/backend_missing.h"
-#include "exec/cpu/final_weights.h"
+#include "exec/training/final_weights.h"
 
 namespace twinrun::exec {
 namespace {

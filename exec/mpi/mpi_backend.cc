@@ -9,10 +9,9 @@
 
 #include "core/base/diagnostics.h"
 #include "exec/cpu/choose_schedule.h"
-#include "exec/cpu/collective_array.h"
-#include "exec/cpu/device_memory.h"
 #include "exec/gate.h"
 #include "exec/mpi/held_memory.h"
+#include "exec/training/collective_array.h"
 
 namespace twinrun::exec {
 namespace {
@@ -35,25 +34,10 @@ MpiBackend::MpiBackend(const Plan& plan, const DeviceHomes& homes, OpWork& work,
   for (std::atomic<std::uint32_t>& awaited : awaited_) {
     awaited = static_cast<std::uint32_t>(no_id<OpId>());
   }
-  refuse_distant_copies();
+  refuse_distant_copies(plan, homes);
   choose_schedules();
   post_.provide(channels_.communicators());
   post_.with_transport([&](Transport& transport) { make_groups(transport); });
-}
-
-// A copy is one op, of one process: it cannot write to the memory of another.
-void MpiBackend::refuse_distant_copies() const {
-  for (std::size_t i = 0; i < plan_.size(); ++i) {
-    const OpId op = id_at<OpId>(i);
-    const DeviceId from = plan_.device(op);
-    const DeviceId to = target_device(plan_, op);
-    if (plan_.payload(op) != nullptr && homes_.process_of(from) != homes_.process_of(to)) {
-      throw CannotRun(fmt::format(
-          "{} copies from {} to {}, which are in different processes: --backend cpu runs it, or "
-          "machines with one rank each",
-          plan_.id(op), plan_.device_name(from), plan_.device_name(to)));
-    }
-  }
 }
 
 bool MpiBackend::is_mpi(InstanceId instance) const {
@@ -140,7 +124,8 @@ void MpiBackend::run(OpId op) {
     case OpKind::kCopy:
     case OpKind::kHost:
     case OpKind::kMarker:
-      return work_.compute(op);
+      work_.compute(op);
+      return work_.finished(op);
   }
 }
 

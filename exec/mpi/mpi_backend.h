@@ -11,11 +11,11 @@
 #include "core/collective/algorithms.h"
 #include "core/plan/plan.h"
 #include "exec/backend.h"
-#include "exec/cpu/op_work.h"
 #include "exec/mpi/channels.h"
 #include "exec/mpi/device_homes.h"
 #include "exec/mpi/post.h"
 #include "exec/mpi/schedule_run.h"
+#include "exec/training/op_work.h"
 
 namespace twinrun::exec {
 
@@ -38,7 +38,6 @@ class MpiBackend : public Backend {
     int communicator = -1;  // of algorithm "mpi"
   };
   [[nodiscard]] std::optional<OpId> op_here(InstanceId instance) const;
-  void refuse_distant_copies() const;
   void choose_schedules();
   void make_groups(Transport& transport);
   [[nodiscard]] bool is_mpi(InstanceId instance) const;

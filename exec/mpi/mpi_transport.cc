@@ -1,8 +1,6 @@
 #include "exec/mpi/mpi_transport.h"
 
 #include <array>
-#include <cstdlib>
-#include <filesystem>
 #include <stdexcept>
 #include <vector>
 
@@ -10,12 +8,11 @@
 #include <fmt/format.h>
 
 #include "exec/backend_missing.h"
+#include "exec/find_plugin.h"
 #include "exec/mpi/mpi_table.h"
 
 namespace twinrun::exec {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kPlugin = "libtwinrun-mpi.so";
 
@@ -94,17 +91,7 @@ class MpiTransport : public Transport {
 
 }  // namespace
 
-std::string find_mpi_plugin() {
-  std::error_code error;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-  // Beside the program; a test of ours is in a folder below it; an installation has bin and lib.
-  for (const fs::path& place : {folder, folder.parent_path(), folder / "../lib/twinrun"}) {
-    if (fs::exists(place / kPlugin, error)) {
-      return (place / kPlugin).lexically_normal().string();
-    }
-  }
-  return "";
-}
+std::string find_mpi_plugin() { return find_plugin(kPlugin); }
 
 std::unique_ptr<Transport> open_mpi() {
   const std::string file = find_mpi_plugin();

@@ -9,9 +9,9 @@
 #include "core/base/ids.h"
 #include "core/plan/plan.h"
 #include "core/trace/trace.h"
-#include "exec/cpu/final_weights.h"
 #include "exec/failure.h"
 #include "exec/mpi/clock_alignment.h"
+#include "exec/training/final_weights.h"
 
 namespace twinrun::exec {
 

@@ -11,12 +11,11 @@
 #include <utility>
 
 #include "core/base/diagnostics.h"
-#include "exec/cpu/plan_work.h"
+#include "exec/backend_missing.h"
 #include "exec/gate.h"
 #include "exec/left_behind.h"
 #include "exec/mpi/launcher.h"
 #include "exec/mpi/merge_parts.h"
-#include "exec/mpi/mpi_backend.h"
 #include "exec/mpi/process_group.h"
 
 namespace twinrun::exec {
@@ -32,16 +31,14 @@ Post::Clock::time_point in_seconds(double seconds) {
 
 // All that the threads of a run use.
 struct Machine {
-  Machine(const Plan& plan, const ExecuteOptions& options, Post& post)
+  Machine(const Plan& plan, const PartOptions& options, Post& post)
       : homes(plan, post.size()),
         here(homes.local_to(post.rank())),
-        work(plan, options, here),
-        backend(plan, homes, work.ops(), post) {}
+        part(options.make(plan, options.execute, homes, post)) {}
 
   DeviceHomes homes;
   LocalDevices here;
-  PlanWork work;
-  MpiBackend backend;
+  std::unique_ptr<PartMachine> part;
 };
 
 std::size_t streams_here(const Plan& plan, const LocalDevices& here) {
@@ -92,16 +89,16 @@ void put_outcome(const Plan& plan, const Machine& machine, Outcome& outcome, Par
   for (const CollectiveRun& run : outcome.trace.collectives) {
     part.algorithms.push_back(run.algorithm);
   }
-  if (const TrainingWork* const training = machine.work.training();
+  if (const TrainingWork* const training = machine.part->training();
       training != nullptr && !part.failure) {
     part.loss_of_samples = training->loss_of_samples();
     part.weights = training->updated_weights();
   }
 }
 
-void put_description(const Machine& machine, const ExecuteOptions& options, Part& part) {
+void put_description(const Machine& machine, Part& part) {
   Execution described;
-  machine.work.describe(options, described);
+  machine.part->describe(described);
   part.wrong_elements = described.wrong_elements;
   part.library = described.library;
   part.warnings = described.warnings;
@@ -120,7 +117,7 @@ void run_with(const Plan& plan,
   run.others = &group;
   run.live_times = options.live == nullptr ? nullptr : options.live->times();
   part.at_begin = align_clocks(post, in_seconds(run.timeout_s));
-  Outcome outcome = run_plan(plan, machine.backend, run);
+  Outcome outcome = machine.part->run(run);
   if (!outcome.failure) {
     outcome.failure = group.wait_for_all(timed_ops(plan, outcome.trace.ops.data()).size());
   }
@@ -137,13 +134,13 @@ Part run_part(const Plan& plan, Post& post, const PartOptions& options) {
   Part part;
   part.is_whole = true;
   try {
-    auto machine = std::make_unique<Machine>(plan, options.execute, post);
+    auto machine = std::make_unique<Machine>(plan, options, post);
     post.set_crowded(!has_core_for_each(streams_here(plan, machine->here)));
     ProcessGroup group(plan, machine->homes, post, group_options(plan, options, part));
-    put_description(*machine, options.execute, part);
+    put_description(*machine, part);
     try {
       run_with(plan, *machine, group, post, options, part);
-      put_description(*machine, options.execute, part);
+      put_description(*machine, part);
     } catch (const std::exception& error) {
       part.failure = Failure{FailureKind::kTimeout, no_id<OpId>(), error.what()};
     }
@@ -154,6 +151,9 @@ Part run_part(const Plan& plan, Post& post, const PartOptions& options) {
     }
   } catch (const CannotRun& error) {
     part.refusal = error.what();
+  } catch (const BackendMissing& error) {
+    part.refusal = error.what();
+    part.is_missing = true;
   } catch (const std::exception& error) {
     part.failure = Failure{FailureKind::kOpFailed, no_id<OpId>(), error.what()};
   }

@@ -7,14 +7,16 @@
 #include "exec/execute.h"
 #include "exec/mpi/live_table.h"
 #include "exec/mpi/part.h"
+#include "exec/mpi/part_machine.h"
 #include "exec/mpi/post.h"
 
 namespace twinrun::exec {
 
 struct PartOptions {
   ExecuteOptions execute;
-  const LiveTable* live = nullptr;        // where times are written as they happen; may be absent
-  std::function<bool()> is_asked_to_end;  // from outside; may be empty
+  const LiveTable* live = nullptr;  // where times are written as they happen; may be absent
+  std::function<bool()> is_asked_to_end = {};  // from outside; may be empty
+  MakePartMachine make = make_cpu_part;        // what this process runs it with
 };
 
 // By all processes together: runs this one's part of the plan. Whatever goes wrong is in the part.

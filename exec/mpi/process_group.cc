@@ -107,6 +107,11 @@ void ProcessGroup::await(OpId op) {
   post_.wait_until([&](Transport&) { return arrived_[index_of(op)]; });
 }
 
+bool ProcessGroup::has_come(OpId op) {
+  post_.poll();
+  return post_.with_transport([&](Transport&) { return arrived_[index_of(op)]; });
+}
+
 std::size_t ProcessGroup::done_by_all(std::size_t done) const {
   return post_.rank() == kFirst ? std::accumulate(progress_.begin(), progress_.end(), done)
                                 : std::max<std::size_t>(done, all_done_);

@@ -40,6 +40,7 @@ class ProcessGroup : public OtherProcesses {
   void begun(std::chrono::steady_clock::time_point at) override;
   void announce(OpId op) override;
   void await(OpId op) override;
+  bool has_come(OpId op) override;
   std::optional<Failure> look(std::size_t done) override;
 
   // After this process's part: waits until all have done theirs.

@@ -154,7 +154,17 @@ CollectiveMethod CollectiveMethods::cheapest(const CollectiveRequest& request) {
   return method;
 }
 
+// MPI chooses for itself, and which algorithm no simulation can know: the best one is assumed.
+CollectiveMethod CollectiveMethods::as_mpi(const CollectiveRequest& request) {
+  CollectiveMethod method = cheapest(request);
+  method.why = "MPI's own choice is taken to be the best: " + method.why;
+  return method;
+}
+
 CollectiveMethod CollectiveMethods::choose(const CollectiveRequest& request) {
+  if (request.algorithm == "mpi" && request.fidelity != Fidelity::kNccl) {
+    return as_mpi(request);
+  }
   const CollectiveAlgorithm* const ours = find_collective_algorithm(request.algorithm);
   const bool is_ours = ours != nullptr;
   if (request.algorithm != "auto" && !is_ours && !find_nccl_algorithm(request.algorithm)) {

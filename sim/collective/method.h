@@ -62,6 +62,7 @@ class CollectiveMethods {
   [[nodiscard]] CollectiveSpec spec_of(const CollectiveRequest& request) const;
   CollectiveMethod with(const CollectiveAlgorithm& algorithm, const CollectiveRequest& request);
   CollectiveMethod cheapest(const CollectiveRequest& request);
+  CollectiveMethod as_mpi(const CollectiveRequest& request);
 
   const Topology& topology_;
   RouteCache& routes_;

@@ -100,7 +100,7 @@ void Engine::place_processors() {
     const std::uint32_t processor =
         shares ? of_node.try_emplace(topology_.node_of(vertex), fresh).first->second : fresh;
     if (processor == fresh) {
-      processors_.emplace_back(shares ? options_.cores_per_node : 1);
+      processors_.emplace_back(shares ? options_.cores_per_node : options_.kernels_at_once);
     }
     processor_.push_back(processor);
   }

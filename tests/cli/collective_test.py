@@ -43,6 +43,15 @@ class Collective(unittest.TestCase):
         self.assertAlmostEqual(row["time_s"], 2 * (2e-6 + 8 * 1e8 / 12.5e9), delta=1e-12)
         self.assertIn("node8", row["bottleneck"])
 
+    def test_mpis_own_choice_is_taken_to_be_the_best(self):
+        # Two exchanges, in each of which a rank sends the three others a quarter (of 25 elements: 7).
+        small, large = rows("all_reduce", "--topology", switch(4), "-b", "100", "-e", "100000000", "-f", "1000000",
+                            "--algorithm", "mpi", "--fidelity", "stepwise")
+        self.assertAlmostEqual(small["time_s"], 2 * (2e-6 + 3 * 28 / 12.5e9), delta=1e-11)
+        self.assertAlmostEqual(large["time_s"], 2 * (2e-6 + 3 * 25e6 / 12.5e9), delta=1e-9)
+        self.assertIn("MPI's own choice", json.loads(collective(
+            "all_reduce", "--topology", switch(4), "-b", "8", "--algorithm", "mpi", "--format", "json").stdout)["fidelity"])
+
     def test_sizes_go_up_by_the_factor(self):
         sizes = [row["bytes"] for row in rows("all_reduce", "--topology", switch(4), "-b", "8", "-e", "1K", "-f", "4")]
         self.assertEqual(sizes, [8, 32, 128, 512])

@@ -71,6 +71,13 @@ class Execute(unittest.TestCase):
             kept = json.loads(pathlib.Path(folder, "run", "result.json").read_text())
             self.assertEqual(kept["weights_sha256"], job["weights_sha256"])
             self.assertTrue(list(pathlib.Path(folder, "run", "traces").iterdir()))
+            log = pathlib.Path(folder, "run", "log.txt").read_text()
+            self.assertRegex(log, r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ  twinrun .* execute .*--data integers")
+            self.assertIn(job["weights_sha256"], log)
+            again = twinrun("execute", MLP, "--backend", "cpu", "--out", folder + "/run")
+            self.assertEqual((again.returncode, again.stdout), (2, ""))
+            self.assertIn("--force", again.stderr)
+            self.assertEqual(pathlib.Path(folder, "run", "log.txt").read_text(), log)
 
     def test_what_cannot_be_run_yet_is_refused_with_the_op(self):
         cut_inside_a_pair = ["--model", "mlp-12-16-8-16-8-4", "--topology", "dgx1-v100:gpus=4"]
@@ -169,6 +176,14 @@ class Faults(unittest.TestCase):
                                 capture_output=True, text=True, preexec_fn=limit, timeout=120)
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("out of memory", result.stderr)
+
+    def test_a_product_beyond_all_memory_is_refused_before_the_run(self):
+        ops = [{"id": "huge@cpu1", "kind": "compute", "device": "cpu1", "flops": 1e18, "bytes": 1, "kernel":
+                {"kind": "gemm", "m": 4000000000, "n": 4000000000, "k": 1}}]
+        plan = {"schema": "twinrun/plan/1", "topology": "cpu:devices=2", "ops": ops}
+        result = twinrun("execute", "-", "--backend", "cpu", text=json.dumps(plan))
+        self.assertEqual((result.returncode, result.stdout), (4, ""))
+        self.assertIn("huge@cpu1 multiplies to 4000000000 × 4000000000 numbers", result.stderr)
 
     def test_a_full_disk_does_not_take_the_result_away(self):
         def limit():

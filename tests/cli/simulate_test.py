@@ -72,7 +72,7 @@ class Simulate(unittest.TestCase):
             first = simulate(OVERLAP, "--out", out)
             self.assertEqual(first.returncode, 0, first.stderr)
             names = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
-            self.assertEqual(names, ["plan.json", "result.json", "topology.json", "traces/rank0.json",
+            self.assertEqual(names, ["log.txt", "plan.json", "result.json", "topology.json", "trace.json", "traces/rank0.json",
                                      "traces/rank1.json", "traces/trace.pftrace"])
             self.assertEqual(json.loads((out / "result.json").read_text())["makespan_s"], 100e-6)
             again = subprocess.run([PROGRAM, "simulate", out / "plan.json", "--topology", out / "topology.json",

@@ -12,8 +12,9 @@
 #include "core/io/load_plan.h"
 #include "core/io/save_plan.h"
 #include "exec/cpu/cpu_backend.h"
-#include "exec/cpu/final_weights.h"
-#include "exec/cpu/training_work.h"
+#include "exec/cpu/cpu_machine.h"
+#include "exec/training/final_weights.h"
+#include "exec/training/training_work.h"
 #include "tests/conformance/touched_memory.h"
 #include "tests/conformance/trained_runs.h"
 
@@ -101,8 +102,8 @@ class SlowOp : public exec::Backend {
 };
 
 Numbers run_with_slow(const Plan& plan, OpId slow) {
-  const exec::Products products(exec::ProductLibrary::kBuiltIn);
-  exec::TrainingWork work(plan, products,
+  exec::CpuMachine machine(plan, exec::ProductLibrary::kBuiltIn);
+  exec::TrainingWork work(plan, machine,
                           exec::TrainingData(plan.workload(), exec::DataKind::kIntegers, 1));
   exec::CpuBackend cpu(plan, work);
   SlowOp backend(cpu, slow);

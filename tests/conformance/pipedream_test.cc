@@ -1,13 +1,16 @@
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "exec/cpu/cpu_machine.h"
 #include "exec/cpu/layer_kernels.h"
-#include "exec/cpu/training_data.h"
-#include "exec/cpu/update_rules.h"
+#include "exec/training/linear_layer.h"
+#include "exec/training/training_data.h"
+#include "exec/training/update_rules.h"
 #include "tests/conformance/trained_runs.h"
 
 // PipeDream does not end with the weights of one device: each stage learns with weights that are
@@ -65,9 +68,10 @@ class Reference {
         learn(pass, replica);
       }
       std::vector<float> next = versions_.back();
-      exec::update({exec::optimizer_named(workload_.optimizer),
-                    static_cast<float>(workload_.learning_rate), pass, data_.is_integer()},
-                   next, gradient_, first_moments_, second_moments_);
+      exec::update_weights(
+          exec::numbers_of({exec::optimizer_named(workload_.optimizer),
+                            static_cast<float>(workload_.learning_rate), pass, data_.is_integer()}),
+          {next, gradient_, first_moments_, second_moments_});
       versions_.push_back(next);
     }
     return versions_.back();
@@ -131,7 +135,7 @@ class Reference {
 
   std::vector<float> forward(std::size_t layer,
                              std::int64_t pass,
-                             const std::vector<float>& input) const {
+                             const std::vector<float>& input) {
     std::vector<float> output(
         static_cast<std::size_t>(layout_.micro_batch * shares_[layer].outputs));
     if (workload_.layers[layer].kind == WorkKind::kRelu) {
@@ -140,7 +144,7 @@ class Reference {
     }
     const float* const weight = weights(layer, pass);
     exec::linear_forward(
-        products_, shape_of(layer), input.data(), weight,
+        kernels_, shape_of(layer), input.data(), weight,
         {weight + shares_[layer].weight, static_cast<std::size_t>(shares_[layer].bias)},
         output.data());
     return output;
@@ -156,11 +160,11 @@ class Reference {
       exec::relu_backward(output, output_gradient, input_gradient);
       return input_gradient;
     }
-    exec::linear_backward_input(products_, shape_of(layer), output_gradient.data(),
+    exec::linear_backward_input(kernels_, shape_of(layer), output_gradient.data(),
                                 weights(layer, pass), input_gradient.data());
     float* const weight = gradient_.data() + shares_[layer].first_element;
     exec::linear_backward_weight(
-        products_, shape_of(layer), output_gradient.data(), input.data(),
+        kernels_, shape_of(layer), output_gradient.data(), input.data(),
         {weight,
          {weight + shares_[layer].weight, static_cast<std::size_t>(shares_[layer].bias)},
          true});
@@ -172,6 +176,8 @@ class Reference {
   std::vector<LayerShare> shares_;
   exec::TrainingData data_;
   exec::Products products_{exec::ProductLibrary::kBuiltIn};
+  std::vector<std::mutex> no_devices_;
+  exec::CpuKernels kernels_{products_, no_devices_};
   std::vector<std::int64_t> stage_of_;        // by layer
   std::vector<std::vector<float>> versions_;  // of the model, by updates so far
   std::vector<float> gradient_;

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "core/trace/steps.h"
-#include "exec/cpu/device_memory.h"
+#include "exec/cpu/cpu_machine.h"
+#include "exec/training/device_memory.h"
 
 namespace twinrun {
 
@@ -20,7 +21,8 @@ struct Touch {
 // What every op of a plan touches, by its payload.
 class TouchedMemory {
  public:
-  explicit TouchedMemory(const Plan& plan) : plan_(plan), memory_(plan) {
+  explicit TouchedMemory(const Plan& plan)
+      : plan_(plan), machine_(plan, exec::ProductLibrary::kBuiltIn), memory_(plan, machine_) {
     const std::vector<LayerShare> shares = layer_shares(plan.workload());
     for (std::size_t i = 0; i < plan.size(); ++i) {
       touches_.emplace_back();
@@ -120,6 +122,7 @@ class TouchedMemory {
   }
 
   const Plan& plan_;
+  exec::CpuMachine machine_;
   exec::DeviceMemory memory_;
   std::vector<std::vector<Touch>> touches_;  // by op
   OpId op_{};                                // the one at hand, …

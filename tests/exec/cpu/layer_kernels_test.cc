@@ -2,9 +2,13 @@
 
 #include <cmath>
 #include <functional>
+#include <mutex>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "exec/cpu/cpu_machine.h"
+#include "exec/training/linear_layer.h"
 
 // Gradients are compared with differences: f(x + h) - f(x - h) over 2 h.
 
@@ -37,6 +41,8 @@ double dot(const Vector& a, const Vector& b) {
 
 struct Linear {
   Products products{ProductLibrary::kBuiltIn};
+  std::vector<std::mutex> no_devices;
+  mutable CpuKernels kernels{products, no_devices};
   LinearShape shape{2, 3, 2};  // samples, inputs, outputs
   Vector input = {0.5F, -1, 2, 1, 0.25F, -0.5F};
   Vector weight = {1, 2, -1, 0.5F, 0, 1};
@@ -45,7 +51,7 @@ struct Linear {
 
   [[nodiscard]] double loss(const Vector& x, const Vector& w, const Vector& b) const {
     Vector output(4);
-    linear_forward(products, shape, x.data(), w.data(), b, output.data());
+    linear_forward(kernels, shape, x.data(), w.data(), b, output.data());
     return dot(output, upstream);
   }
 };
@@ -53,7 +59,7 @@ struct Linear {
 TEST(Linear, MultipliesAndAddsItsBias) {
   const Linear linear;
   Vector output(4);
-  linear_forward(linear.products, linear.shape, linear.input.data(), linear.weight.data(),
+  linear_forward(linear.kernels, linear.shape, linear.input.data(), linear.weight.data(),
                  linear.bias, output.data());
   EXPECT_FLOAT_EQ(output[0], 0.5F - 2 - 2 + 0.1F);
   EXPECT_FLOAT_EQ(output[3], 0.5F - 0.5F - 0.2F);
@@ -62,13 +68,13 @@ TEST(Linear, MultipliesAndAddsItsBias) {
 TEST(Linear, HasTheGradientsOfItsDifferences) {
   const Linear linear;
   Vector input_gradient(6);
-  linear_backward_input(linear.products, linear.shape, linear.upstream.data(), linear.weight.data(),
+  linear_backward_input(linear.kernels, linear.shape, linear.upstream.data(), linear.weight.data(),
                         input_gradient.data());
   expect_gradient([&](const Vector& x) { return linear.loss(x, linear.weight, linear.bias); },
                   linear.input, input_gradient);
   Vector weight_gradient(6, 7);
   Vector bias_gradient(2, 7);
-  linear_backward_weight(linear.products, linear.shape, linear.upstream.data(), linear.input.data(),
+  linear_backward_weight(linear.kernels, linear.shape, linear.upstream.data(), linear.input.data(),
                          {weight_gradient.data(), bias_gradient, false});
   expect_gradient([&](const Vector& w) { return linear.loss(linear.input, w, linear.bias); },
                   linear.weight, weight_gradient);
@@ -80,11 +86,11 @@ TEST(Linear, AccumulatesOverMicroBatches) {
   const Linear linear;
   Vector once(6);
   Vector once_bias(2);
-  linear_backward_weight(linear.products, linear.shape, linear.upstream.data(), linear.input.data(),
+  linear_backward_weight(linear.kernels, linear.shape, linear.upstream.data(), linear.input.data(),
                          {once.data(), once_bias, false});
   Vector twice = once;
   Vector twice_bias = once_bias;
-  linear_backward_weight(linear.products, linear.shape, linear.upstream.data(), linear.input.data(),
+  linear_backward_weight(linear.kernels, linear.shape, linear.upstream.data(), linear.input.data(),
                          {twice.data(), twice_bias, true});
   for (std::size_t i = 0; i < once.size(); ++i) {
     EXPECT_FLOAT_EQ(twice[i], 2 * once[i]);

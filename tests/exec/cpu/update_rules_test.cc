@@ -1,10 +1,12 @@
-#include "exec/cpu/update_rules.h"
+#include "exec/training/update_rules.h"
 
 #include <cmath>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "exec/cpu/layer_kernels.h"
 
 namespace twinrun::exec {
 namespace {
@@ -17,7 +19,9 @@ struct State {
   std::vector<float> gradients = {4, -8};
   std::vector<float> first = {0, 0};
   std::vector<float> second = {0, 0};
-  void step(const UpdateRule& rule) { update(rule, weights, gradients, first, second); }
+  void step(const UpdateRule& rule) {
+    update_weights(numbers_of(rule), {weights, gradients, first, second});
+  }
 };
 
 TEST(Update, OfSgdSubtractsTheScaledGradient) {
