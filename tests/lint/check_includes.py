@@ -30,8 +30,9 @@ ALLOWED = {
     "exec/cpu": {"core/*", "exec", "exec/training"},
     "exec/mpi": {"core/*", "exec", "exec/training", "exec/cpu"},  # its devices are CPUs
     "exec/cuda": {"core/*", "exec", "exec/training", "exec/cpu", "exec/mpi"},  # hosts serve; processes join
+    "exec/discover": {"core/*", "exec", "exec/cuda"},  # the machine at hand as a topology
     "report": {"core/*"},
-    "cli": {"core/*", "sim", "exec", "report"},
+    "cli": {"core/*", "sim", "exec", "exec/discover", "report"},
     "tests": {"core/*", "sim", "exec", "exec/*", "report", "cli"},
 }
 
