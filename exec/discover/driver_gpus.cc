@@ -11,6 +11,9 @@
 namespace twinrun::exec {
 namespace {
 
+constexpr std::uint32_t kGpuClass = 0x030200;
+constexpr std::uint16_t kNvidiaVendor = 0x10DE;
+
 DriverGpu taken_out(std::vector<DriverGpu>& gpus, const std::string& bus_id) {
   const auto found = std::find_if(gpus.begin(), gpus.end(),
                                   [&](const DriverGpu& gpu) { return gpu.bus_id == bus_id; });
@@ -36,6 +39,16 @@ void add_peers(std::vector<DriverGpu>& gpus, int count, GpuRuntime& runtime) {
   }
 }
 
+void add_gpus_of_plugin(Machine& machine) {
+  try {
+    const std::unique_ptr<GpuRuntime> runtime = open_gpus();
+    machine.gpus = with_gpus_of_cuda(machine.gpus, *runtime);
+    machine.readers.emplace_back("cuda");
+  } catch (const std::runtime_error&) {
+    return;  // no GPU, no plugin, a driver in trouble: what is known without has to do
+  }
+}
+
 }  // namespace
 
 std::vector<DriverGpu> with_gpus_of_cuda(std::vector<DriverGpu> known, GpuRuntime& runtime) {
@@ -54,18 +67,29 @@ std::vector<DriverGpu> with_gpus_of_cuda(std::vector<DriverGpu> known, GpuRuntim
   return out;
 }
 
+void add_unseen_gpus(Machine& machine) {
+  for (const DriverGpu& gpu : machine.gpus) {
+    if (machine.find(gpu.bus_id) != nullptr) {
+      continue;
+    }
+    PciFunction function;
+    function.bus_id = gpu.bus_id;
+    function.code = kGpuClass;
+    function.vendor = kNvidiaVendor;
+    const auto place =
+        std::find_if(machine.pci.begin(), machine.pci.end(),
+                     [&](const PciFunction& other) { return other.bus_id > function.bus_id; });
+    machine.pci.insert(place, std::move(function));
+  }
+}
+
 void ask_driver(Machine& machine) {
   if (std::vector<DriverGpu> gpus = gpus_of_nvml(); !gpus.empty()) {
     machine.gpus = std::move(gpus);
     machine.readers.emplace_back("nvml");
   }
-  try {
-    const std::unique_ptr<GpuRuntime> runtime = open_gpus();
-    machine.gpus = with_gpus_of_cuda(machine.gpus, *runtime);
-    machine.readers.emplace_back("cuda");
-  } catch (const std::runtime_error&) {
-    return;  // no GPU, no plugin, a driver in trouble: what is known without has to do
-  }
+  add_gpus_of_plugin(machine);
+  add_unseen_gpus(machine);
 }
 
 }  // namespace twinrun::exec

@@ -12,6 +12,7 @@
 #include "core/io/save_topology.h"
 #include "core/topology/build_topology.h"
 #include "core/topology/router.h"
+#include "exec/discover/driver_gpus.h"
 #include "exec/discover/machine_xml.h"
 #include "exec/discover/read_sysfs.h"
 #include "tests/exec/discover/fake_system.h"
@@ -259,6 +260,20 @@ TEST(MachineTopology, AGpuThatTheDriverDoesNotHaveIsLeftOut) {
   const Discovered found = discover(machine);
   EXPECT_THAT(found.warnings, ElementsAre("W0212"));
   EXPECT_EQ(built(found.text).compute_devices().size(), 7U);
+}
+
+// Windows shows its guests no PCI devices, but the driver answers.
+TEST(MachineTopology, GpusThatOnlyTheDriverKnowsHangAtTheProcessor) {
+  Machine machine = dgx(FakeSystem());
+  add_unseen_gpus(machine);
+  ASSERT_EQ(machine.pci.size(), 8U);
+  EXPECT_TRUE(std::is_sorted(machine.pci.begin(), machine.pci.end(),
+                             [](const auto& a, const auto& b) { return a.bus_id < b.bus_id; }));
+  const Discovered found = discover(machine);
+  EXPECT_THAT(found.warnings, ElementsAre("W0211", "W0203"));  // links, and which sm 8.0 these are
+  const TopologySpec spec = spec_of(found.text);
+  EXPECT_THAT(spec.templates.front().links.front().from, ElementsAre("gpu*"));
+  EXPECT_THAT(spec.templates.front().links.front().to, ElementsAre("cpu0"));
 }
 
 // A guest: the bridge is the hypervisor's, which says 2.5 GT/s x1 whatever is behind it.
