@@ -19,6 +19,10 @@
 namespace twinrun::cli {
 namespace {
 
+// Threads start beside each other on one core, and it takes the system some milliseconds to move
+// them apart: as long as these take.
+constexpr std::int64_t kSettlingCalls = 500;
+
 struct MeasuredSize {
   Bytes bytes{};
   std::string algorithm;
@@ -63,6 +67,7 @@ RepeatedCallPlan plan_of_measurement(const CollectiveOptions& options,
   for (const Bytes bytes : choice.sizes) {
     call.sizes.push_back(rounded(bytes, choice, place.ranks.size()));
   }
+  call.settling = kSettlingCalls;
   call.times = options.warmups + options.iterations;
   call.algorithm = options.algorithm;
   call.dtype = choice.dtype;

@@ -29,6 +29,11 @@ constexpr std::array kTopoVerbs = {
          "twinrun topo import --from nccl-xml system.xml -o node.json\n"
          "twinrun topo import --from nccl-xml vm.xml --gpu h100-sxm5 --assume-bridge gen5x16",
          add_topo_import},
+    Verb{"discover", "describe this machine as a topology",
+         "twinrun topo discover\n"
+         "twinrun topo discover -o here.json --measure\n"
+         "twinrun topo discover --gpu h100-sxm5 --assume-bridge gen5x16 -o vm.json",
+         add_topo_discover},
     Verb{"export", "write a topology in another format",
          "twinrun topo export dgx1-v100 --to nccl-xml -o topo.xml\n"
          "twinrun topo export dgx-a100:nodes=4 --to json",

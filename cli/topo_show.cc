@@ -179,8 +179,7 @@ nlohmann::ordered_json totals_json(const Topology& topology,
   return json;
 }
 
-Output show(Context& context, const ShowOptions& options) {
-  const Topology topology = load_topology(context, options.topology);
+Output show(const Topology& topology, const ShowOptions& options) {
   const Totals totals = add_up(topology);
   const Bandwidth bisection = bisection_bandwidth(topology);
   Router router(topology);
@@ -220,6 +219,8 @@ Output show(Context& context, const ShowOptions& options) {
 
 }  // namespace
 
+Output show_topology(const Topology& topology) { return show(topology, {}); }
+
 Run add_topo_show(CLI::App& app) {
   const auto options = std::make_shared<ShowOptions>();
   app.add_option("topology", options->topology, "a name, a file, - or an expression")
@@ -227,7 +228,9 @@ Run add_topo_show(CLI::App& app) {
       ->type_name("TOPOLOGY");
   app.add_flag("--tree", options->tree, "only the tree of each machine");
   app.add_flag("--matrix", options->matrix, "only the matrix of each machine");
-  return [options](Context& context) { return show(context, *options); };
+  return [options](Context& context) {
+    return show(load_topology(context, options->topology), *options);
+  };
 }
 
 }  // namespace twinrun::cli

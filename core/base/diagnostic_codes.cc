@@ -388,6 +388,18 @@ constexpr std::array kCodes = {
                    "within each host only."},
     DiagnosticCode{"W0214", "a PCI link leads nowhere",
                    "The target of a <pcilink> is not a switch of the file; the link is left out."},
+    DiagnosticCode{"W0220", "a PCI device runs with fewer lanes than it could",
+                   "The slot is narrower than the card, the card is not seated well, or lanes are "
+                   "shared with another slot. The topology has the lanes that are in use."},
+    DiagnosticCode{"W0221", "a GPU of another maker is left out",
+                   "The catalogue, the rules for direct transfers and the executor know NVIDIA's "
+                   "GPUs. Others can be added to the file by hand, with figures of their own."},
+    DiagnosticCode{"W0222", "a network port without a link is left out",
+                   "The system says that nothing is at the other end of the cable, or that the "
+                   "port is switched off."},
+    DiagnosticCode{"W0223", "PCI devices do not say where they are",
+                   "Firmware tells the system which processor each slot belongs to; virtual "
+                   "machines and some boards leave it out. The first NUMA node is taken."},
     DiagnosticCode{"W0301", "the machines are not connected",
                    "There are several machines but neither a \"fabric\" nor \"links\", so nothing "
                    "can travel between them."},

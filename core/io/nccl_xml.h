@@ -16,6 +16,7 @@ struct ImportOptions {
   std::string gpu_device;             // --gpu: what every GPU is, a name of the catalogue
   std::optional<Bandwidth> nic_rate;  // --nic: of NICs whose speed the file does not say
   std::string assume_bridge;          // --assume-bridge gen5x16: for bridges below 1 GB/s
+  bool may_be_bare = false;           // without GPUs and NICs it is a topology too
 };
 
 // Reads an NCCL topology (NCCL_TOPO_DUMP_FILE, NCCL_TOPO_FILE): one node of one flat template, with

@@ -114,6 +114,9 @@ class NcclImporter {
   }
 
   void complain_if_empty() {
+    if (options_.may_be_bare) {
+      return;
+    }
     if (count(VertexKind::kGpu) + count(VertexKind::kNic) == 0) {
       diagnostics_.error("E0317", graph_.vertices.front().place,
                          "there is no GPU and no NIC below the CPUs",

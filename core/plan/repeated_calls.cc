@@ -23,11 +23,14 @@ class Repeater {
   }
 
   RepeatedCallPlan run() && {
+    for (std::int64_t i = 0; i < call_.settling; ++i, ++number_) {
+      one_call(settling_size());
+    }
     std::vector<std::vector<std::vector<OpId>>> ops;
     for (const Bytes size : call_.sizes) {
       std::vector<std::vector<OpId>>& of_size = ops.emplace_back();
       for (std::int64_t i = 0; i < call_.times; ++i, ++number_) {
-        of_size.push_back(call_.kind ? collective(size) : messages(size));
+        of_size.push_back(one_call(size));
       }
     }
     for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
@@ -54,6 +57,13 @@ class Repeater {
     spec.bytes = kBarrierBytes;
     return builder_.add_collective(name("barrier", rank), stream(rank, "comm"), spec);
   }
+
+  // An element for each rank.
+  [[nodiscard]] Bytes settling_size() const {
+    return {static_cast<std::int64_t>(devices_.size()) * stored_bytes(call_.dtype)};
+  }
+
+  std::vector<OpId> one_call(Bytes size) { return call_.kind ? collective(size) : messages(size); }
 
   std::vector<OpId> collective(Bytes size) {
     CollectiveOpSpec spec;

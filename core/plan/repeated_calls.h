@@ -17,7 +17,9 @@ namespace twinrun {
 struct RepeatedCall {
   std::optional<CollectiveKind> kind;
   std::vector<Bytes> sizes;
-  std::int64_t times = 1;  // for each size
+  std::int64_t times = 1;     // for each size
+  std::int64_t settling = 0;  // calls of a few bytes before all of these: until threads and caches
+                              // are where they stay
   std::string algorithm = "auto";
   Dtype dtype = Dtype::kFp32;
   std::uint32_t root = 0;  // a rank

@@ -31,10 +31,12 @@ constexpr std::array kLaunchers = {
 constexpr std::array kLocalSizes = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
                                     "LOCAL_WORLD_SIZE"};
 
-int cores_to_run_on() {
+std::size_t cores_to_run_on() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
-  return ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  return ::sched_getaffinity(0, sizeof cores, &cores) == 0
+             ? static_cast<std::size_t>(CPU_COUNT(&cores))
+             : 1;
 }
 
 std::string host_name() {
@@ -79,10 +81,11 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-bool has_more_processes_than_cores() {
+bool has_core_for_each(std::size_t threads_of_this_process) {
   for (const char* const name : kLocalSizes) {
-    if (const std::optional<int> here = number(name)) {
-      return *here > cores_to_run_on();
+    if (const std::optional<int> here = number(name); here && *here > 0) {
+      const std::size_t threads = threads_of_this_process * static_cast<std::size_t>(*here);
+      return threads <= cores_to_run_on();
     }
   }
   return false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -21,8 +22,8 @@ struct LaunchedRank {
 // (people set them by hand) count last. InputError when they make no sense.
 std::optional<LaunchedRank> launched_rank();
 
-// More processes than cores on this host, so that whoever waits had better let others run.
-bool has_more_processes_than_cores();
+// Whether there is a core of this host for each thread, if all processes here have as many.
+bool has_core_for_each(std::size_t threads_of_this_process);
 
 // Names of environment variables between a twinrun that starts mpirun and those that it starts.
 inline constexpr const char* kFolderVariable = "TWINRUN_MPI_FOLDER";  // where parts are written

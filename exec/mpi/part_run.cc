@@ -14,6 +14,7 @@
 #include "exec/backend_missing.h"
 #include "exec/gate.h"
 #include "exec/left_behind.h"
+#include "exec/mpi/launcher.h"
 #include "exec/mpi/merge_parts.h"
 #include "exec/mpi/process_group.h"
 
@@ -39,6 +40,15 @@ struct Machine {
   LocalDevices here;
   std::unique_ptr<PartMachine> part;
 };
+
+std::size_t streams_here(const Plan& plan, const LocalDevices& here) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < plan.stream_count(); ++i) {
+    const auto stream = id_at<StreamId>(i);
+    count += here.has(plan.stream_device(stream)) && !plan.stream_ops(stream).empty() ? 1U : 0U;
+  }
+  return count;
+}
 
 GroupOptions group_options(const Plan& plan, const PartOptions& options, Part& part) {
   GroupOptions out;
@@ -125,6 +135,7 @@ Part run_part(const Plan& plan, Post& post, const PartOptions& options) {
   part.is_whole = true;
   try {
     auto machine = std::make_unique<Machine>(plan, options, post);
+    post.set_crowded(!has_core_for_each(streams_here(plan, machine->here)));
     ProcessGroup group(plan, machine->homes, post, group_options(plan, options, part));
     put_description(*machine, part);
     try {

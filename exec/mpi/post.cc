@@ -9,13 +9,14 @@
 #include <sys/prctl.h>
 
 #include "exec/gate.h"
-#include "exec/mpi/launcher.h"
 
 namespace twinrun::exec {
 namespace {
 
-constexpr int kHurriedLooks = 20;                       // one right after the other
-constexpr auto kEager = std::chrono::microseconds(50);  // polling without a nap
+// Polling without a pause, where there is a core for everyone. Not yielding matters: threads that
+// do are never away from their core for long enough to be moved, and two of them may stay on one.
+constexpr auto kHurried = std::chrono::microseconds(500);
+constexpr auto kEager = std::chrono::microseconds(200);  // … yielding, then
 constexpr auto kFirstNap = std::chrono::microseconds(10);
 constexpr auto kLongestNap = std::chrono::microseconds(200);
 constexpr int kLooksBetweenNotes = 16;
@@ -32,16 +33,17 @@ void take_naps_exactly() {
 // Between two looks at something that is not there yet.
 class Pause {
  public:
-  explicit Pause(int hurried_looks) : hurried_looks_(hurried_looks) {}
+  explicit Pause(bool is_crowded)
+      : begin_(Post::Clock::now()),
+        hurried_until_(is_crowded ? begin_ : begin_ + kHurried),
+        eager_until_(hurried_until_ + kEager) {}
 
   void operator()() {
-    if (++looks_ < hurried_looks_) {
+    const auto now = Post::Clock::now();
+    if (now < hurried_until_) {
       return;
     }
-    if (looks_ == hurried_looks_) {
-      begin_ = Post::Clock::now();
-    }
-    if (Post::Clock::now() - begin_ < kEager) {
+    if (now < eager_until_) {
       std::this_thread::yield();
       return;
     }
@@ -51,9 +53,9 @@ class Pause {
   }
 
  private:
-  int hurried_looks_;
-  int looks_ = 0;
   Post::Clock::time_point begin_;
+  Post::Clock::time_point hurried_until_;
+  Post::Clock::time_point eager_until_;
   std::chrono::microseconds nap_ = kFirstNap;
 };
 
@@ -63,7 +65,6 @@ Post::Post(Transport& transport)
     : transport_(transport),
       rank_(transport.rank()),
       size_(transport.size()),
-      is_crowded_(has_more_processes_than_cores()),
       communicator_(transport.add_communicator({})) {
   listen();
 }
@@ -124,7 +125,7 @@ void Post::throw_if_somebody_died() const {
 bool Post::look_until(const std::function<bool(Transport&)>& is_so,
                       int looks_between_notes,
                       std::optional<Clock::time_point> deadline) {
-  Pause pause(is_crowded_ ? 1 : kHurriedLooks);
+  Pause pause(is_crowded_.load(std::memory_order_relaxed));
   for (int look = 0;; ++look) {
     if (stopped_.load(std::memory_order_relaxed)) {
       throw Stopped{};

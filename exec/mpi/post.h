@@ -34,8 +34,8 @@ struct Note {
 };
 
 // The transport, shared by all threads of a process. Whoever waits also takes in the notes of
-// others, so none lie about while everybody waits. Waiting is polling: at first without a pause
-// but yielding the core, then with naps, since there may be more processes than cores.
+// others, so none lie about while everybody waits. Waiting is polling: at first without a pause,
+// then yielding the core, then with naps, since there may be more threads than cores.
 class Post {
  public:
   using Clock = std::chrono::steady_clock;
@@ -79,6 +79,10 @@ class Post {
   // Takes in notes.
   void poll();
 
+  // Whether there are more threads on this host than cores, as is assumed until it is said: then
+  // whoever waits lets others run at once.
+  void set_crowded(bool is_crowded) { is_crowded_ = is_crowded; }
+
   // Those who wait, now or later, give up.
   void stop() { stopped_ = true; }
   // Waiting is possible again: for what is said after a run has failed.
@@ -104,11 +108,11 @@ class Post {
   Transport& transport_;
   int rank_;
   int size_;
-  bool is_crowded_;  // others need the core while this process waits
   int communicator_;
   std::vector<int> data_communicators_;
   std::mutex mutex_;
   std::atomic<bool> stopped_{false};
+  std::atomic<bool> is_crowded_{true};
   std::function<void(const Note&)> take_;
   std::array<char, sizeof(Head) + kMostText> incoming_{};
   Request listening_{};

@@ -32,8 +32,9 @@ ALLOWED = {
     "exec/tcp": {"core/*", "exec"},
     "exec/mpi": {"core/*", "exec", "exec/training", "exec/cpu", "exec/tcp"},  # its devices are CPUs; or TCP under torchrun
     "exec/cuda": {"core/*", "exec", "exec/training", "exec/cpu", "exec/mpi"},  # hosts serve; processes join
+    "exec/discover": {"core/*", "exec", "exec/cuda"},  # the machine at hand as a topology
     "report": {"core/*"},
-    "cli": {"core/*", "sim", "exec", "report"},
+    "cli": {"core/*", "sim", "exec", "exec/discover", "report"},
     "tests": {"core/*", "sim", "exec", "exec/*", "report", "cli"},
 }
 

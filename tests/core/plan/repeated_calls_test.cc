@@ -48,6 +48,19 @@ TEST(RepeatedCalls, EachHasABarrierAndTheHostBeforeIt) {
   EXPECT_TRUE(validate(repeated.plan).all().empty());
 }
 
+TEST(RepeatedCalls, SettlingCallsComeFirstAndAreNotCounted) {
+  RepeatedCall call;
+  call.kind = CollectiveKind::kAllReduce;
+  call.sizes = {{1000}};
+  call.settling = 2;
+  const RepeatedCallPlan repeated = repeat_calls({"a", "b", "c"}, call);
+  ASSERT_EQ(repeated.ops.size(), 1U);
+  ASSERT_EQ(repeated.ops[0].size(), 1U);
+  EXPECT_EQ(repeated.plan.id(repeated.ops[0][0][0]), "all_reduce.2@0");
+  const OpId settling = *repeated.plan.find("all_reduce.1@2");
+  EXPECT_EQ(repeated.plan.collective(settling).bytes.count, 12);  // an fp32 for each rank
+}
+
 TEST(RepeatedCalls, TheFirstOfTwoSends) {
   RepeatedCall call;
   call.sizes = {{8}};
