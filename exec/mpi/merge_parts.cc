@@ -165,17 +165,55 @@ class Blame {
     return std::nullopt;
   }
 
+  [[nodiscard]] bool has_ended(OpId op) const {
+    return times_[index_of(op)].end >= times_[index_of(op)].start;
+  }
+
+  // Others have done what they can only do behind it.
+  [[nodiscard]] bool let_others_go_on(OpId op) const {
+    const auto successors = plan_.successors(op);
+    return std::any_of(successors.begin(), successors.end(),
+                       [&](OpId next) { return has_ended(next); }) ||
+           (plan_.kind(op) == OpKind::kSend && has_ended(plan_.message(op).partner));
+  }
+
+  // Others have ended what none of them can end before all have begun it.
+  [[nodiscard]] bool must_have_begun(OpId op) const {
+    if (plan_.kind(op) != OpKind::kCollective) {
+      return false;
+    }
+    const CollectiveKind kind = plan_.shape(op).kind;
+    const bool is_of_all_to_all =
+        kind != CollectiveKind::kBroadcast && kind != CollectiveKind::kReduce;
+    const auto ops = plan_.instance_ops(plan_.collective(op).instance);
+    return is_of_all_to_all &&
+           std::any_of(ops.begin(), ops.end(), [&](OpId other) { return has_ended(other); });
+  }
+
+  // How many have ended: as its own times say or, where they died with it, as others know.
+  [[nodiscard]] std::size_t ended_of(std::span<const OpId> ops) const {
+    for (std::size_t i = ops.size(); i > 0; --i) {
+      if (has_ended(ops[i - 1]) || let_others_go_on(ops[i - 1])) {
+        return i;
+      }
+      if (must_have_begun(ops[i - 1])) {
+        return i - 1;
+      }
+    }
+    return 0;
+  }
+
   // By stream of a process: the first op that has not ended; one that is none when there is none.
   [[nodiscard]] std::vector<OpId> next_ops(int process) const {
     std::vector<OpId> out;
     for (std::size_t i = 0; i < plan_.stream_count(); ++i) {
       const auto stream = id_at<StreamId>(i);
+      if (homes_.process_of(plan_.stream_device(stream)) != process) {
+        continue;
+      }
       const auto ops = plan_.stream_ops(stream);
-      const auto next = std::find_if(ops.begin(), ops.end(), [&](OpId op) {
-        return times_[index_of(op)].end < times_[index_of(op)].start;
-      });
-      if (homes_.process_of(plan_.stream_device(stream)) == process && next != ops.end()) {
-        out.push_back(*next);
+      if (const std::size_t ended = ended_of(ops); ended < ops.size()) {
+        out.push_back(ops[ended]);
       }
     }
     return out.empty() ? std::vector{no_id<OpId>()} : out;

@@ -93,8 +93,8 @@ void MpiBackend::make_groups(Transport& transport) {
     const bool is_shared = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
     if (!transport.has_sum()) {
       throw CannotRun(fmt::format(
-          "the algorithm \"mpi\" of {} is MPI's own all-reduce, and these processes are connected "
-          "by {}: choose another, such as \"ring\"",
+          "the algorithm \"mpi\" of {} is MPI's own all-reduce, and the transport is {}: choose "
+          "another algorithm, such as \"ring\"",
           plan_.match(first), transport.name()));
     }
     if (shape.kind != CollectiveKind::kAllReduce || is_shared) {
