@@ -138,17 +138,18 @@ TEST(CudaFaults, OfARankThatNeverComesIsATimeoutThatNamesIt) {
   const auto gpus = substitute_gpus(kRanks);
   const Plan plan = rounds();
   CudaSetting setting{gpus};
-  cudaStream_t stalled = nullptr;
+  static std::atomic<bool> may_go_on;
+  may_go_on = false;
   setting.run.op_begins = [&](OpId op, const GpuStream& stream) {
     if (plan.id(op) == "work2@gpu1") {
-      stalled = reinterpret_cast<cudaStream_t>(stream.handle);
-      substitute::stall(stalled);
+      cudaLaunchHostFunc(
+          reinterpret_cast<cudaStream_t>(stream.handle), [](void*) { may_go_on.wait(false); },
+          nullptr);
     }
   };
   const Ended ended = run(plan, std::move(setting), with_timeout(0.5));
-  if (stalled != nullptr) {
-    substitute::resume(stalled);
-  }
+  may_go_on = true;
+  may_go_on.notify_all();
   ASSERT_TRUE(ended.run.outcome.failure);
   EXPECT_EQ(ended.failure().kind, FailureKind::kTimeout);
   EXPECT_THAT(ended.failure().message,
