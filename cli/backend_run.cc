@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "cli/verb.h"
@@ -43,6 +44,12 @@ InterruptGuard::~InterruptGuard() {
 }
 
 const std::atomic<bool>* InterruptGuard::flag() { return &interrupted; }
+
+std::string clocks_text(const exec::Execution& run) {
+  return run.clock_residual_s == 0 ? fmt::format("{} processes with one clock", run.processes)
+                                   : fmt::format("{} processes, clocks aligned to {:.2g} us",
+                                                 run.processes, run.clock_residual_s * 1e6);
+}
 
 int exit_code_of(exec::FailureKind kind) {
   switch (kind) {

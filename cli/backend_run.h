@@ -29,6 +29,9 @@ class InterruptGuard {
   void (*on_terminate_)(int);
 };
 
+// Of several processes: "4 processes, clocks aligned to 0.3 us".
+std::string clocks_text(const exec::Execution& run);
+
 int exit_code_of(exec::FailureKind kind);
 
 // Of a run that failed: a thread that is stuck in its op cannot be ended, nor can MPI be left in

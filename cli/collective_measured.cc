@@ -226,8 +226,7 @@ std::string header_of(const CollectiveOptions& options,
       options.collective, place.ranks.size(), place.topology.name(), options.dtype,
       options.algorithm, options.backend, options.iterations, options.warmups);
   if (run.processes > 1) {
-    out += fmt::format("# {} processes, clocks aligned to {:.2g} us\n", run.processes,
-                       run.clock_residual_s * 1e6);
+    out += fmt::format("# {}\n", clocks_text(run));
   }
   return out + fmt::format("# {}\n", check_text(run));
 }

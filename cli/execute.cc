@@ -158,8 +158,7 @@ void add_processes(Output& output, const exec::Execution& run) {
   output.json["processes"] = run.processes;
   output.json["clock_residual_s"] = run.clock_residual_s;
   if (run.processes > 1) {
-    output.text += fmt::format("clocks  of {} processes aligned to {:.2g} us\n", run.processes,
-                               run.clock_residual_s * 1e6);
+    output.text += fmt::format("clocks  {}\n", clocks_text(run));
   }
 }
 

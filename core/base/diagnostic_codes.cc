@@ -19,6 +19,10 @@ constexpr std::array kCodes = {
                    "a missing quote, a comment, NaN or Infinity, a file cut short, or text that is "
                    "not UTF-8. Nesting "
                    "is limited to 200 levels."},
+    DiagnosticCode{
+        "E0103", "a packed file cannot be unpacked",
+        "Inputs may be packed by gzip. This one begins like such a file and is cut short "
+        "or damaged."},
     DiagnosticCode{"E0105", "a key is given twice",
                    "JSON readers silently keep the last of two equal keys, so one of the two "
                    "values would have no "

@@ -1,6 +1,7 @@
 #include "core/io/source.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/base/diagnostics.h"
+#include "core/io/gzip.h"
 
 namespace twinrun {
 namespace {
@@ -162,7 +164,7 @@ Source Source::of_argument(const std::string& argument) {
   std::error_code ignored;
   if (std::filesystem::is_fifo(argument, ignored) ||
       std::filesystem::is_character_file(argument, ignored)) {
-    return of_text(argument, read_whole(argument, *source.open()));
+    return of_text(argument, read_whole(argument, *source.open_packed()));
   }
   return source;
 }
@@ -176,17 +178,20 @@ Source Source::watched(OnRead on_read) const {
 }
 
 std::unique_ptr<ByteStream> Source::open() const {
-  std::unique_ptr<ByteStream> stream = open_unwatched();
-  if (!on_read_) {
-    return stream;
+  std::array<char, 2> first{};
+  const std::size_t count = open_packed()->read(first);
+  std::unique_ptr<ByteStream> stream = open_packed();
+  if (on_read_) {
+    std::error_code ignored;
+    const auto on_disk = text_ ? text_->size() : std::filesystem::file_size(name_, ignored);
+    const std::int64_t total = ignored ? 0 : static_cast<std::int64_t>(on_disk);
+    stream = std::make_unique<WatchedStream>(std::move(stream), on_read_, total);
   }
-  std::error_code ignored;
-  const auto on_disk = text_ ? text_->size() : std::filesystem::file_size(name_, ignored);
-  const std::int64_t total = ignored ? 0 : static_cast<std::int64_t>(on_disk);
-  return std::make_unique<WatchedStream>(std::move(stream), on_read_, total);
+  const bool is_packed = is_gzip(std::span(first).first(count));
+  return is_packed ? unzipped(std::move(stream), name_) : std::move(stream);
 }
 
-std::unique_ptr<ByteStream> Source::open_unwatched() const {
+std::unique_ptr<ByteStream> Source::open_packed() const {
   if (text_) {
     return std::make_unique<TextStream>(text_);
   }

@@ -20,7 +20,7 @@ class ByteStream {
 
 // A named input that can be read more than once (a complaint reads it again to show the line). A
 // file is streamed from disk and never held whole; text given in memory, standard input among it,
-// is.
+// is. What is packed by gzip is read unpacked.
 class Source {
  public:
   static Source of_file(std::string path);
@@ -40,7 +40,7 @@ class Source {
   [[nodiscard]] std::string text() const;
 
  private:
-  [[nodiscard]] std::unique_ptr<ByteStream> open_unwatched() const;
+  [[nodiscard]] std::unique_ptr<ByteStream> open_packed() const;
 
   std::string name_;
   OnRead on_read_;

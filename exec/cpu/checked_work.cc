@@ -16,7 +16,7 @@ bool is_barrier(const Plan& plan, OpId op) {
   return plan.kind(op) == OpKind::kCollective && plan.shape(op).kind == CollectiveKind::kBarrier;
 }
 
-bool moves_data(const Plan& plan, OpId op) {
+bool moves_numbers(const Plan& plan, OpId op) {
   const OpKind kind = plan.kind(op);
   const bool moves = kind == OpKind::kCollective || kind == OpKind::kSend || kind == OpKind::kRecv;
   return moves && !is_barrier(plan, op);
@@ -103,7 +103,7 @@ void CheckedWork::provide_arrays(const LocalDevices& here) {
   std::vector<std::size_t> arrived(arrays_.size());
   for (std::size_t i = 0; i < plan_.size(); ++i) {
     const OpId op = id_at<OpId>(i);
-    if (moves_data(plan_, op) && here.has(plan_.device(op))) {
+    if (moves_numbers(plan_, op) && here.has(plan_.device(op))) {
       const std::size_t stream = index_of(plan_.stream(op));
       const std::size_t elements = elements_of(plan_, op);
       sent[stream] = std::max(sent[stream], elements);
@@ -130,11 +130,11 @@ void CheckedWork::find_exchanges(StreamId stream) {
     if (plan_.kind(op) == OpKind::kHost) {
       host = op;
       last_[index_of(op)] = before;
-    } else if (moves_data(plan_, op) && host != no_id<OpId>()) {
+    } else if (moves_numbers(plan_, op) && host != no_id<OpId>()) {
       next_[index_of(host)] = op;
       host = no_id<OpId>();
     }
-    before = moves_data(plan_, op) ? op : no_id<OpId>();
+    before = moves_numbers(plan_, op) ? op : no_id<OpId>();
   }
 }
 

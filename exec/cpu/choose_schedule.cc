@@ -10,6 +10,8 @@
 namespace twinrun::exec {
 namespace {
 
+constexpr std::int64_t kSmallAllReduce = 16'384;  // bytes
+
 // Devices of a machine stand beside each other: node0/gpu0, node0/gpu1, node1/gpu0, …
 std::uint32_t ranks_per_node(const Plan& plan, std::span<const DeviceId> devices) {
   std::map<std::string_view, std::uint32_t> ranks_of;
@@ -35,6 +37,12 @@ CollectiveSpec spec_of(const Plan& plan, InstanceId instance, std::int64_t eleme
   const auto root = std::find(devices.begin(), devices.end(), shape.root);
   spec.root = root == devices.end() ? 0 : static_cast<std::uint32_t>(root - devices.begin());
   return spec;
+}
+
+// Where latencies count and bytes do not, the fewest steps end first; all leave a barrier together.
+bool wants_fewest_steps(const CollectiveSpec& spec) {
+  return spec.kind == CollectiveKind::kBarrier ||
+         (spec.kind == CollectiveKind::kAllReduce && spec.bytes <= kSmallAllReduce);
 }
 
 // As many servers as the simulator gives it.
@@ -68,7 +76,7 @@ ChosenSchedule choose_schedule(const Plan& plan, InstanceId instance, std::int64
     }
     return with(*asked, spec);
   }
-  if (spec.kind == CollectiveKind::kBarrier) {  // fewest steps, and all leave it together
+  if (wants_fewest_steps(spec)) {
     return with(*find_collective_algorithm("recursive-doubling"), spec);
   }
   for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {  // the ring is first

@@ -13,8 +13,9 @@ struct ChosenSchedule {
   CollectiveSchedule schedule;
 };
 
-// The plan's algorithm for a collective of so many elements; "auto" is the ring, or the first that
-// can where it cannot. CannotRun with the reason when the one asked for cannot.
+// The plan's algorithm for a collective of so many elements; "auto" is recursive doubling for small
+// all-reduces, else the ring, or the first that can where it cannot. CannotRun with the reason when
+// the one asked for cannot.
 ChosenSchedule choose_schedule(const Plan& plan, InstanceId instance, std::int64_t elements);
 
 }  // namespace twinrun::exec

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
+#include <stdexcept>
 
 #include <dlfcn.h>
 
@@ -94,6 +96,19 @@ bool Products::open_openblas() {
   return true;
 }
 
+namespace {
+
+// The library counts rows and columns by int.
+int counted(std::int64_t rows) {
+  if (rows > std::numeric_limits<int>::max()) {
+    throw std::runtime_error("a matrix of " + std::to_string(rows) +
+                             " rows or columns is more than OpenBLAS can count");
+  }
+  return static_cast<int>(rows);
+}
+
+}  // namespace
+
 void Products::multiply(const MatrixProduct& product) const {
   if (sgemm_ == nullptr) {
     if (product.transposes_b) {
@@ -103,12 +118,11 @@ void Products::multiply(const MatrixProduct& product) const {
     }
     return;
   }
-  const auto number = [](std::int64_t value) { return static_cast<int>(value); };
   sgemm_(kRowMajor, product.transposes_a ? kTransposed : kPlain,
-         product.transposes_b ? kTransposed : kPlain, number(product.m), number(product.n),
-         number(product.k), 1.0F, product.a, number(product.transposes_a ? product.m : product.k),
-         product.b, number(product.transposes_b ? product.k : product.n),
-         product.accumulates ? 1.0F : 0.0F, product.c, number(product.n));
+         product.transposes_b ? kTransposed : kPlain, counted(product.m), counted(product.n),
+         counted(product.k), 1.0F, product.a, counted(product.transposes_a ? product.m : product.k),
+         product.b, counted(product.transposes_b ? product.k : product.n),
+         product.accumulates ? 1.0F : 0.0F, product.c, counted(product.n));
 }
 
 }  // namespace twinrun::exec

@@ -26,6 +26,11 @@ class OffsetEstimate {
   ClockOffset best_{0, std::numeric_limits<std::int64_t>::max()};
 };
 
+// Processes of one host have one clock, and need no measurement. Clocks have names, 0 where none is
+// known; two of the same name are one unless what was measured speaks against it (the copy of a
+// running machine has the names of the first).
+ClockOffset believed_offset(const ClockOffset& measured, std::int64_t own, std::int64_t other);
+
 // By all processes together: each learns its own offset. Nobody returns before all have come.
 // Throws std::runtime_error that names who does not answer until the deadline.
 ClockOffset align_clocks(Post& post, Post::Clock::time_point deadline);

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "exec/mpi/live_table.h"
@@ -25,6 +26,16 @@ constexpr std::array kLaunchers = {
     Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
     Names{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
     Names{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"}};
+
+// How many of them are on this host.
+constexpr std::array kLocalSizes = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                    "LOCAL_WORLD_SIZE"};
+
+int cores_to_run_on() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  return ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -59,6 +70,15 @@ bool has_ended_here(const std::string& process) {
 std::string environment(const char* name) {
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it
   return value == nullptr ? "" : value;
+}
+
+bool has_more_processes_than_cores() {
+  for (const char* const name : kLocalSizes) {
+    if (const std::optional<int> here = number(name)) {
+      return *here > cores_to_run_on();
+    }
+  }
+  return false;
 }
 
 std::optional<LaunchedRank> launched_rank() {

@@ -15,6 +15,9 @@ struct LaunchedRank {
 // Nothing when there is none, or it started this process alone.
 std::optional<LaunchedRank> launched_rank();
 
+// More processes than cores on this host, so that whoever waits had better let others run.
+bool has_more_processes_than_cores();
+
 // Names of environment variables between a twinrun that starts mpirun and those that it starts.
 inline constexpr const char* kFolderVariable = "TWINRUN_MPI_FOLDER";  // where parts are written
 inline constexpr const char* kSharedVariable =

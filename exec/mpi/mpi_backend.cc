@@ -1,7 +1,6 @@
 #include "exec/mpi/mpi_backend.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -19,16 +18,6 @@ namespace {
 
 constexpr std::string_view kMpisOwn = "mpi";
 
-std::span<float> part_of(std::span<float> array, std::int64_t first_byte, std::int64_t bytes) {
-  constexpr auto kSize = static_cast<std::int64_t>(sizeof(float));
-  return array.subspan(static_cast<std::size_t>(first_byte / kSize),
-                       static_cast<std::size_t>(bytes / kSize));
-}
-
-void add(std::span<const float> from, std::span<float> into) {
-  std::transform(from.begin(), from.end(), into.begin(), into.begin(), std::plus<>());
-}
-
 }  // namespace
 
 MpiBackend::MpiBackend(const Plan& plan, const DeviceHomes& homes, OpWork& work, Post& post)
@@ -40,6 +29,7 @@ MpiBackend::MpiBackend(const Plan& plan, const DeviceHomes& homes, OpWork& work,
         return transport.largest_tag();
       })),
       collectives_(plan.instance_count()),
+      runs_(plan.stream_count()),
       awaited_(plan.stream_count()) {
   for (std::atomic<std::uint32_t>& awaited : awaited_) {
     awaited = static_cast<std::uint32_t>(no_id<OpId>());
@@ -226,14 +216,6 @@ void MpiBackend::collective(OpId op) {
   with_collective_array(plan_, op, work_.moved(op), exchange);
 }
 
-// One rank's part of a schedule.
-struct MpiBackend::Step {
-  OpId op;
-  std::span<const OpId> ops;                                // by rank of the group
-  std::vector<HeldMemory> staged;                           // by receive; what is to be added
-  std::vector<std::pair<Request, std::uint32_t>> requests;  // with the peer
-};
-
 void MpiBackend::run_schedule(OpId op,
                               const CollectiveSchedule& schedule,
                               std::span<float> array,
@@ -242,56 +224,23 @@ void MpiBackend::run_schedule(OpId op,
   for (const OpId other : plan_.instance_ops(plan_.collective(op).instance)) {
     ops[rank_in_group(plan_, other)] = other;
   }
-  const std::uint32_t rank = rank_in_group(plan_, op);
-  Step step{op, ops, {}, {}};
-  StepTransfers transfers;
-  try {
-    for (std::uint32_t number = 0; number < schedule.steps(); ++number) {
-      schedule.transfers(rank, number, transfers);
-      run_step(step, transfers, array, into);
-    }
-  } catch (const Stopped&) {
-    std::for_each(step.staged.begin(), step.staged.end(), [](HeldMemory& held) { held.leave(); });
-    throw;
+  std::atomic<std::uint32_t>& awaited = awaited_[index_of(plan_.stream(op))];
+  ScheduleRun::Group group;
+  group.to = [&](std::uint32_t peer) {
+    return address(plan_.device(op), ops[peer], plan_.device(ops[peer]));
+  };
+  group.from = [&](std::uint32_t peer) {
+    return address(plan_.device(ops[peer]), op, plan_.device(ops[peer]));
+  };
+  group.awaits = [&](std::uint32_t peer) {
+    awaited.store(static_cast<std::uint32_t>(ops[peer]), std::memory_order_relaxed);
+  };
+  std::unique_ptr<ScheduleRun>& run = runs_[index_of(plan_.stream(op))];
+  if (!run) {
+    run = std::make_unique<ScheduleRun>(post_);
   }
-}
-
-// Sends read the array as it was; what is to be added is added when all of them have left.
-void MpiBackend::run_step(Step& step,
-                          const StepTransfers& transfers,
-                          std::span<float> array,
-                          std::span<float> arrived) {
-  step.requests.clear();
-  step.staged.clear();
-  const DeviceId self = plan_.device(step.op);
-  for (const Transfer& transfer : transfers.receives) {
-    const OpId peer = step.ops[transfer.peer];
-    const Address from = address(plan_.device(peer), step.op, plan_.device(peer));
-    std::span<float> into = part_of(arrived, transfer.into, transfer.from.size());
-    if (transfer.action == Action::kReduce) {
-      into = *step.staged.emplace_back(std::vector<float>(into.size()));
-    }
-    step.requests.emplace_back(
-        post_.with_transport([&](Transport& transport) { return transport.receive(into, from); }),
-        transfer.peer);
-  }
-  for (const Transfer& transfer : transfers.sends) {
-    const OpId peer = step.ops[transfer.peer];
-    const Address to = address(self, peer, plan_.device(peer));
-    const std::span<float> from = part_of(array, transfer.from.begin, transfer.from.size());
-    step.requests.emplace_back(
-        post_.with_transport([&](Transport& transport) { return transport.send(from, to); }),
-        transfer.peer);
-  }
-  for (const auto& [request, peer] : step.requests) {
-    wait(step.op, request, step.ops[peer]);
-  }
-  std::size_t next = 0;
-  for (const Transfer& transfer : transfers.receives) {
-    if (transfer.action == Action::kReduce) {
-      add(*step.staged[next++], part_of(arrived, transfer.into, transfer.from.size()));
-    }
-  }
+  run->run(schedule, rank_in_group(plan_, op), array, into, group);
+  awaited.store(static_cast<std::uint32_t>(no_id<OpId>()), std::memory_order_relaxed);
 }
 
 }  // namespace twinrun::exec

@@ -14,6 +14,7 @@
 #include "exec/mpi/channels.h"
 #include "exec/mpi/device_homes.h"
 #include "exec/mpi/post.h"
+#include "exec/mpi/schedule_run.h"
 #include "exec/training/op_work.h"
 
 namespace twinrun::exec {
@@ -36,7 +37,6 @@ class MpiBackend : public Backend {
     std::optional<CollectiveSchedule> schedule;
     int communicator = -1;  // of algorithm "mpi"
   };
-  struct Step;
   [[nodiscard]] std::optional<OpId> op_here(InstanceId instance) const;
   void choose_schedules();
   void make_groups(Transport& transport);
@@ -49,10 +49,6 @@ class MpiBackend : public Backend {
                     const CollectiveSchedule& schedule,
                     std::span<float> array,
                     std::span<float> into);
-  void run_step(Step& step,
-                const StepTransfers& transfers,
-                std::span<float> array,
-                std::span<float> arrived);
   [[nodiscard]] Address address(DeviceId from, OpId to, DeviceId other) const;
   void wait(OpId op, Request request, OpId awaited);
 
@@ -62,6 +58,7 @@ class MpiBackend : public Backend {
   Post& post_;
   Channels channels_;
   std::vector<Collective> collectives_;              // by instance
+  std::vector<std::unique_ptr<ScheduleRun>> runs_;   // by stream: one collective at a time
   std::vector<std::atomic<std::uint32_t>> awaited_;  // by stream: the op its op waits for
 };
 

@@ -72,7 +72,7 @@ std::vector<std::string> arguments_of(const RunFolders& folders,
     out.insert(out.end(), {"--mca", name, value});
   };
   out.insert(out.end(), {"-n", std::to_string(processes), "--oversubscribe", "--bind-to", "none"});
-  setting("mpi_yield_when_idle", "1");
+  setting("mpi_yield_when_idle", "0");  // whoever waits here yields by itself
   setting("btl_base_warn_component_unused", "0");
   setting("orte_tmpdir_base", folders.folder());
   if (!folders.shared().empty()) {

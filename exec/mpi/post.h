@@ -72,6 +72,8 @@ class Post {
   // it is past the deadline; throws Stopped when the post has been stopped.
   bool wait_until(const std::function<bool(Transport&)>& is_so,
                   std::optional<Clock::time_point> deadline = {});
+  // The same for what the transport alone brings about: notes of others are looked at less often.
+  void wait_for_data(const std::function<bool(Transport&)>& is_so);
   void wait(Request request);
   // Takes in notes.
   void poll();
@@ -93,10 +95,14 @@ class Post {
   };
   void listen();
   void take_in();
+  bool look_until(const std::function<bool(Transport&)>& is_so,
+                  int looks_between_notes,
+                  std::optional<Clock::time_point> deadline);
 
   Transport& transport_;
   int rank_;
   int size_;
+  bool is_crowded_;  // others need the core while this process waits
   int communicator_;
   std::vector<int> data_communicators_;
   std::mutex mutex_;

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/collective/schedule.h"
+#include "exec/gate.h"
+#include "exec/left_behind.h"
 
 namespace twinrun::exec {
 namespace {
@@ -19,6 +23,32 @@ std::size_t total(Ranges ranges) {
   return sum;
 }
 
+// An array of its own for one exchange. When the run is stopped in the middle, others may still
+// read it and messages arrive in it: then it stays.
+class ExchangedArray {
+ public:
+  explicit ExchangedArray(std::vector<float> elements)
+      : elements_(std::make_unique<std::vector<float>>(std::move(elements))) {}
+
+  [[nodiscard]] std::vector<float>& operator*() const { return *elements_; }
+  void leave() { leave_behind(std::move(elements_)); }
+
+ private:
+  std::unique_ptr<std::vector<float>> elements_;
+};
+
+void exchange_between(ExchangedArray& array, ExchangedArray& into, const ExchangeArray& exchange) {
+  try {
+    exchange(*array, *into);
+  } catch (const Stopped&) {
+    array.leave();
+    if (&array != &into) {
+      into.leave();
+    }
+    throw;
+  }
+}
+
 void with_divided_array(const Plan& plan,
                         OpId op,
                         const MovedData& data,
@@ -30,14 +60,14 @@ void with_divided_array(const Plan& plan,
     return exchange(data.ranges.front(), data.ranges.front());
   }
   const bool gathers = plan.shape(op).kind == CollectiveKind::kAllGather;
-  std::vector<float> array(divided.size());
+  ExchangedArray array{std::vector<float>(divided.size())};
   const auto put = [&](std::span<float> share, std::size_t at) {
-    std::copy(share.begin(), share.end(), array.begin() + static_cast<std::ptrdiff_t>(at));
+    std::copy(share.begin(), share.end(), (*array).begin() + static_cast<std::ptrdiff_t>(at));
   };
   // What is there already is not written again: weights may be gathered for backward while the
   // block still computes its forward pass with them.
   const auto get = [&](std::span<float> share, std::size_t at) {
-    const auto from = array.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto from = (*array).begin() + static_cast<std::ptrdiff_t>(at);
     if (!std::equal(share.begin(), share.end(), from)) {
       std::copy_n(from, share.size(), share.begin());
     }
@@ -45,7 +75,7 @@ void with_divided_array(const Plan& plan,
   for (std::uint32_t other = gathers ? rank : 0; other < (gathers ? rank + 1 : ranks); ++other) {
     divided.for_each_share(other, put);
   }
-  exchange(array, array);
+  exchange_between(array, array, exchange);
   for (std::uint32_t other = gathers ? 0 : rank; other < (gathers ? ranks : rank + 1); ++other) {
     divided.for_each_share(other, get);
   }
@@ -66,19 +96,19 @@ void with_exchanged_shares(const Plan& plan,
     return exchange(data.ranges.front(),
                     {data.from_each.front().front().data(), data.ranges.front().size()});
   }
-  std::vector<float> sent(divided.size());
+  ExchangedArray sent{std::vector<float>(divided.size())};
   for (std::uint32_t other = 0; other < ranks; ++other) {
     divided.for_each_share(other, [&](std::span<float> share, std::size_t at) {
-      std::copy(share.begin(), share.end(), sent.begin() + static_cast<std::ptrdiff_t>(at));
+      std::copy(share.begin(), share.end(), (*sent).begin() + static_cast<std::ptrdiff_t>(at));
     });
   }
-  std::vector<float> arrived = sent;  // a rank's own share stays where it is
-  exchange(sent, arrived);
+  ExchangedArray arrived(*sent);  // a rank's own share stays where it is
+  exchange_between(sent, arrived, exchange);
   for (std::uint32_t other = 0; other < data.from_each.size(); ++other) {
     std::size_t range = 0;
     divided.for_each_share(other, [&](std::span<float>, std::size_t at) {
       const std::span<float> into = data.from_each[other][range++];
-      std::copy_n(arrived.begin() + static_cast<std::ptrdiff_t>(at), into.size(), into.begin());
+      std::copy_n((*arrived).begin() + static_cast<std::ptrdiff_t>(at), into.size(), into.begin());
     });
   }
 }
@@ -128,9 +158,9 @@ void with_collective_array(const Plan& plan,
   if (data.ranges.size() == 1) {
     return exchange(data.ranges.front(), data.ranges.front());
   }
-  std::vector<float> array = packed(data.ranges);
-  exchange(array, array);
-  unpack(array, data.ranges);
+  ExchangedArray array(packed(data.ranges));
+  exchange_between(array, array, exchange);
+  unpack(*array, data.ranges);
 }
 
 std::vector<float> packed(Ranges ranges) {

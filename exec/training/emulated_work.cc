@@ -5,6 +5,10 @@
 #include <map>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "core/base/diagnostics.h"
+
 namespace twinrun::exec {
 namespace {
 
@@ -19,6 +23,8 @@ std::int64_t elements_in(Bytes bytes) {
 std::int64_t passed_over(std::int64_t bytes) {
   return bytes / static_cast<std::int64_t>(2 * sizeof(float));
 }
+
+constexpr double kMostInProduct = 0x1p50;  // no machine has so much: sums below stay whole numbers
 
 std::size_t number(std::int64_t elements) { return static_cast<std::size_t>(elements); }
 
@@ -70,6 +76,11 @@ EmulatedWork::Slices EmulatedWork::slices_of(OpId op) const {
     const std::int64_t depth =
         edge > 0 ? std::llround(compute.flops / 2 / static_cast<double>(edge * edge)) : 0;
     out = {edge, edge, depth};
+  }
+  const auto all = static_cast<double>(out.m) * static_cast<double>(out.n);
+  if (all > kMostInProduct) {
+    throw CannotRun(fmt::format("{} multiplies to {} × {} numbers: no machine has so much memory",
+                                plan_.id(op), out.m, out.n));
   }
   if (out.k > 0) {
     out.slice = std::min(out.k, std::max<std::int64_t>(1, kMostInPass / std::max(out.m, out.n)));

@@ -94,7 +94,7 @@ class Execute(MpiTest):
         self.assertEqual((run["backend"], run["processes"], run["devices"]), ("mpi", 4, 4))
         self.assertEqual((run["weights_sha256"], run["loss"]), (one["weights_sha256"], one["loss"]))
         self.assertEqual(run["replica_disagreement"], 0)
-        self.assertGreater(run["clock_residual_s"], 0)
+        self.assertEqual(run["clock_residual_s"], 0)  # one host, one clock
         self.assertLess(run["clock_residual_s"], 1)
         kept = json.loads((self.folder / "run" / "result.json").read_text())
         self.assertEqual(kept["weights_sha256"], one["weights_sha256"])
@@ -244,12 +244,15 @@ class Faults(MpiTest):
 
     @unittest.skipIf(b"__asan_init" in pathlib.Path(PROGRAM).read_bytes(), "sanitizers end the process instead")
     def test_an_exception_in_an_op(self):
-        """A product that no machine has the memory for."""
+        """A product of more rows than the library can count; the memory for it is asked for and never touched."""
+        rows = 2200000000
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        if memory < 2.2 * 4 * rows:
+            self.skipTest(f"asks for more than the {memory / 1e9:.0f} GB that this machine has")
         ops = [{"id": "fine@cpu0", "kind": "compute", "device": "cpu0", "flops": 1e6},
-               {"id": "huge@cpu1", "kind": "compute", "device": "cpu1", "flops": 0, "bytes": 1, "kernel":
-                {"kind": "gemm", "m": 4000000000, "n": 4000000000, "k": 1}, "after": ["fine@cpu0"]},
+               {"id": "huge@cpu1", "kind": "compute", "device": "cpu1", "flops": 2 * rows, "bytes": 1, "kernel":
+                {"kind": "gemm", "m": rows, "n": 1, "k": 1}, "after": ["fine@cpu0"]},
                {"id": "next@cpu0", "kind": "compute", "device": "cpu0", "flops": 1e6, "after": ["huge@cpu1"]}]
-        ops[1]["flops"] = 1e18
         plan = {"schema": "twinrun/plan/1", "topology": "cpu:devices=2", "ops": ops}
         result = self.run_program("-", "--timeout", 20, "--format", "json", text=json.dumps(plan))
         self.assertEqual(result.returncode, 1, result.stderr)

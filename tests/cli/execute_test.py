@@ -177,6 +177,14 @@ class Faults(unittest.TestCase):
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("out of memory", result.stderr)
 
+    def test_a_product_beyond_all_memory_is_refused_before_the_run(self):
+        ops = [{"id": "huge@cpu1", "kind": "compute", "device": "cpu1", "flops": 1e18, "bytes": 1, "kernel":
+                {"kind": "gemm", "m": 4000000000, "n": 4000000000, "k": 1}}]
+        plan = {"schema": "twinrun/plan/1", "topology": "cpu:devices=2", "ops": ops}
+        result = twinrun("execute", "-", "--backend", "cpu", text=json.dumps(plan))
+        self.assertEqual((result.returncode, result.stdout), (4, ""))
+        self.assertIn("huge@cpu1 multiplies to 4000000000 × 4000000000 numbers", result.stderr)
+
     def test_a_full_disk_does_not_take_the_result_away(self):
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

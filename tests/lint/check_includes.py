@@ -41,6 +41,7 @@ OWNERS = [
     (r"CLI/", {"cli"}),
     (r"pugixml\.hpp", {"core/io"}),
     (r"boost/(asio|beast)", {"cli"}),  # the server of `serve`
+    (r"zlib\.h", {"core/io"}),
     (r"boost/", {"core/base", "core/topology", "core/plan"}),
     (r"fmt/", set(ALLOWED)),  # and only in .cc files, see below
     (r"(cblas|openblas_config|f77blas)\.h", {"exec/cpu"}),

@@ -49,6 +49,19 @@ TEST(OffsetEstimate, IsNeverWrongByMoreThanHalfOfTheRoundTrip) {
   }
 }
 
+TEST(BelievedOffset, OneClockIsNotMeasured) {
+  const ClockOffset measured{400, 1000};
+  EXPECT_EQ(believed_offset(measured, 5, 5).ahead_ns, 0);
+  EXPECT_EQ(believed_offset(measured, 5, 5).round_trip_ns, 0);
+  EXPECT_EQ(believed_offset(measured, 5, 6).ahead_ns, 400);
+  EXPECT_EQ(believed_offset(measured, 0, 0).ahead_ns, 400);  // nobody knows its name
+}
+
+TEST(BelievedOffset, ACopyOfAMachineHasAClockOfItsOwn) {
+  EXPECT_EQ(believed_offset({400'000, 1000}, 5, 5).ahead_ns, 400'000);
+  EXPECT_EQ(believed_offset({-502, 1000}, 5, 5).ahead_ns, -502);
+}
+
 TEST(AlignClocks, ThreadsOfOneProcessHaveOneClock) {
   std::atomic<int> came = 0;
   in_processes(3, [&](FakeTransport& transport) {

@@ -74,7 +74,7 @@ TEST(ExecuteTogether, RunsEveryOpInOrder) {
     const Time slack{static_cast<std::int64_t>(2e12 * run.clock_residual_s) + 1000};
     EXPECT_GE(times("after@gpu1").start + slack, times("recv@gpu2").end);
     EXPECT_GE(times("sum@gpu2").end + slack, times("work@gpu0").end);
-    EXPECT_EQ(run.outcome.trace.collectives.front().algorithm, "ring");
+    EXPECT_EQ(run.outcome.trace.collectives.front().algorithm, "recursive-doubling");
   }
 }
 
