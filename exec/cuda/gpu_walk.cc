@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "exec/gate.h"
 
@@ -24,6 +26,7 @@ GpuWalk::GpuWalk(const Plan& plan,
       machine_(machine),
       runtime_(machine.runtime()),
       work_(work),
+      communicators_(communicators),
       options_(options),
       graph_(plan),
       order_(
@@ -81,13 +84,33 @@ void GpuWalk::walk() {
   }
 }
 
-void GpuWalk::enqueue(OpId node) {
+std::vector<CollectiveEstimate> GpuWalk::estimates() {
+  std::vector<CollectiveEstimate> out;
+  std::set<std::pair<std::uint32_t, std::int64_t>> seen;  // shape and bytes
+  for (std::size_t i = 0; i < plan_.instance_count() && runtime_.has_estimates(); ++i) {
+    const auto instance = id_at<InstanceId>(i);
+    const OpId first = plan_.instance_ops(instance).front();
+    const CollectiveOp& collective = plan_.collective(first);
+    find_here(first);
+    const bool is_exchanged = !here_.empty() && communicators_.of(here_.front()) != nullptr;
+    if (is_exchanged && seen.emplace(collective.shape, collective.bytes.count).second) {
+      out.push_back({instance, traffic_.estimate_s(here_)});
+    }
+  }
+  return out;
+}
+
+void GpuWalk::find_here(OpId node) {
   here_.clear();
   graph_.for_each_op(node, [&](OpId op) {
     if (is_here(op)) {
       here_.push_back(op);
     }
   });
+}
+
+void GpuWalk::enqueue(OpId node) {
+  find_here(node);
   if (here_.empty()) {
     return;
   }
@@ -225,7 +248,7 @@ void GpuWalk::finish(OpId op) {
   times.start = times.ready;
   times.end = std::max(clock_.time_of(state.end, state.base), times.ready);
   if (options_.run.others != nullptr) {
-    times.end = std::max(times.end, Time{1});  // 0 is not done yet, where tables are merged
+    times.end = std::max(times.end, times.ready + Time{1});  // done, where tables are merged
   }
   events_.give_back(state.start);
   work_.finished(op);

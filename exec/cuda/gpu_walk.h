@@ -37,6 +37,9 @@ class GpuWalk {
   void prepare();
 
   // ---- by the thread that walks
+  // What NCCL predicts for each group, kind and size of collectives, once it has joined. By all
+  // processes together.
+  std::vector<CollectiveEstimate> estimates();
   // From when times count: now, on the host's own clock where it has one.
   void set_zero(std::chrono::steady_clock::time_point begin);
   // Returns when all ops that are here are done. Stopped when told to; std::runtime_error when
@@ -74,6 +77,7 @@ class GpuWalk {
 
   [[nodiscard]] bool is_here(OpId op) const { return machine_.place_of(op).is_here; }
   [[nodiscard]] bool is_paced() const { return !options_.run.pace.empty(); }
+  void find_here(OpId node);
   void enqueue(OpId node);
   void do_work(OpId node);
   void wait_for_room();
@@ -91,6 +95,7 @@ class GpuWalk {
   GpuMachine& machine_;
   GpuRuntime& runtime_;
   OpWork& work_;
+  const Communicators& communicators_;
   const CudaRunOptions& options_;
   RunGraph graph_;
   EnqueueOrder order_;
