@@ -256,6 +256,7 @@ Output run_execute(Context& context, ExecuteArguments arguments) {
   }
   check_arguments(arguments);
   std::optional<RepeatedCommand> command;  // its file is there while others run
+  arguments.run.trains_in_short_types = arguments.backend == "cuda";
   if (arguments.backend == "mpi") {
     arguments.command = command.emplace().words();
     arguments.run.splits_plans = true;

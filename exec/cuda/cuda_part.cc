@@ -10,6 +10,20 @@
 #include "exec/check_payloads.h"
 
 namespace twinrun::exec {
+namespace {
+
+bool exchanges_short_types(const Plan& plan) {
+  for (std::size_t i = 0; i < plan.instance_count(); ++i) {
+    const OpId first = plan.instance_ops(id_at<InstanceId>(i)).front();
+    if (stored_bytes(plan.shape(first).dtype) < stored_bytes(Dtype::kFp32)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 CudaPart::CudaPart(const Plan& plan, const ExecuteOptions& options, CudaSetting setting)
     : plan_(plan),
       wants_estimates_(options.estimates_collectives),
@@ -104,6 +118,10 @@ void CudaPart::describe(Execution& out) const {
     if (name != "auto" && !name.starts_with("nccl")) {
       asked.emplace(name);
     }
+  }
+  if (training_ && exchanges_short_types(plan_)) {
+    out.warnings.emplace_back(
+        "arrays are exchanged in fp32: twice the bytes that the plan counts for its dtype");
   }
   for (const std::string& name : asked) {
     out.warnings.push_back(
