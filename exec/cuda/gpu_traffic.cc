@@ -323,6 +323,7 @@ void GpuTraffic::exchanged(OpId op, const MovedData& data, Transfers& transfers)
       copy(op, share, (other == rank ? arrived : sent) + at);
     });
   }
+  const auto count = static_cast<std::int64_t>(layout.per_rank());
   for (std::uint32_t other = 0; other < ranks; ++other) {
     if (other == rank) {
       continue;
@@ -330,11 +331,11 @@ void GpuTraffic::exchanged(OpId op, const MovedData& data, Transfers& transfers)
     GpuTransfer& there =
         transfers.emplace_back(transfer(op, GpuTransferKind::kSend, static_cast<int>(other)));
     there.from = sent + other * layout.per_rank();
-    there.count = static_cast<std::int64_t>(layout.per_rank());
+    there.count = count;
     GpuTransfer& back =
         transfers.emplace_back(transfer(op, GpuTransferKind::kReceive, static_cast<int>(other)));
     back.into = arrived + other * layout.per_rank();
-    back.count = there.count;
+    back.count = count;
   }
 }
 
