@@ -4,7 +4,7 @@
 # share build/release. The first configure leaves the tests out; `make test` switches them on once and
 # they stay on, while `make build` goes on to build only the program.
 .DEFAULT_GOAL := build
-.PHONY: build demo test bench testbed asan tsan conan format lint tidy clean help packages-build packages-test packages-lint packages-bench packages-testbed packages-conan packages-browser browser
+.PHONY: build demo test bench testbed asan tsan waits conan format lint tidy clean help packages-build packages-test packages-lint packages-bench packages-testbed packages-conan packages-browser browser
 
 # quick or full: which scenarios `make bench` runs through SimGrid.
 BENCH ?= quick
@@ -50,6 +50,10 @@ tsan: packages-test ## build what has threads with the thread sanitizer, run its
 	@cmake --preset tsan
 	@cmake --build --preset tsan -j $(JOBS)
 	@ctest --preset tsan
+
+waits: $(WITH_TESTS) ## every event wait of the CUDA backend left out in turn; ctest tries some of each strategy
+	@cmake --build $(RELEASE) -j $(JOBS) --target conformance_waits_test
+	@TWINRUN_ALL_WAITS=1 $(RELEASE)/tests/conformance/conformance_waits_test
 
 conan: packages-conan ## the same build and tests with dependencies resolved by Conan
 	@JOBS=$(JOBS) WERROR=$(WERROR) conan/build.sh

@@ -188,10 +188,9 @@ Run add_collective(CLI::App& app) {
   app.add_option("collective", options->collective, "what to time")
       ->required()
       ->type_name("all_reduce|reduce_scatter|all_gather|broadcast|reduce|all_to_all|send_recv");
-  app.add_option(
-         "--topology", options->topology,
-         "a name, a file or an expression; left out, --backend cpu and mpi take the cores of "
-         "this machine")
+  app.add_option("--topology", options->topology,
+                 "a name, a file or an expression; left out, a backend takes the cores or GPUs of "
+                 "this machine")
       ->type_name("TOPOLOGY");
   app.add_option("--ranks", options->ranks,
                  "all, the first so many, or names: node0/gpu0,node1/gpu0")

@@ -2,7 +2,6 @@
 #include <numeric>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,11 +35,10 @@ struct MeasuredSize {
   }
 };
 
-// This machine's cores, or as many devices as ranks are asked for.
-std::string topology_of_this_machine(const std::string& ranks) {
-  const auto cores = static_cast<std::int64_t>(std::max(2U, std::thread::hardware_concurrency()));
-  return fmt::format("cpu:devices={}",
-                     std::max<std::int64_t>(1, whole_number(ranks).value_or(cores)));
+// What the backend has on this machine, or as many devices as ranks are asked for.
+std::string topology_of_this_machine(const std::string& ranks, const exec::BackendRow& backend) {
+  const std::int64_t devices = whole_number(ranks) ? *whole_number(ranks) : backend.device_count();
+  return fmt::format("cpu:devices={}", std::max<std::int64_t>(1, devices));
 }
 
 // Whole elements and, of collectives whose array the ranks divide, as many for each: as nccl-tests
@@ -149,7 +147,8 @@ void simulate_beside(const CollectiveOptions& options,
                      const CollectivePlace& place,
                      std::vector<MeasuredSize>& sizes) {
   for (MeasuredSize& size : sizes) {
-    const bool is_known = options.algorithm != "mpi" && !size.algorithm.empty();
+    const bool is_known =
+        options.algorithm != "mpi" && size.algorithm != "nccl" && !size.algorithm.empty();
     size.simulated =
         simulate_size(place, choice, is_known ? size.algorithm : "auto", options.root, size.bytes);
   }
@@ -262,14 +261,14 @@ Output measure_collective(Context& context,
                           const CollectiveOptions& options,
                           const CollectiveChoice& choice) {
   const RepeatedCommand command;  // before standard input is read
-  backend_named(options.backend);
+  const exec::BackendRow& backend = backend_named(options.backend);
   if (!options.servers.empty()) {
     throw UsageError("--servers have no part in what is measured",
                      "leave it out, or --backend sim");
   }
   CollectiveOptions where = options;
   if (where.topology.empty()) {
-    where.topology = topology_of_this_machine(options.ranks);
+    where.topology = topology_of_this_machine(options.ranks, backend);
   }
   const CollectivePlace place = find_place(context, where);
   const RepeatedCallPlan repeated = plan_of_measurement(options, choice, place);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 
 #include "cli/backend_run.h"
 #include "cli/execute_sweep.h"
+#include "cli/gpu_tables.h"
 #include "cli/job_result.h"
 #include "cli/progress.h"
 #include "cli/repeated_command.h"
@@ -22,6 +24,7 @@
 #include "cli/run_result.h"
 #include "cli/verb.h"
 #include "core/io/read_dataset.h"
+#include "core/io/source.h"
 #include "core/trace/trace_index.h"
 #include "exec/backends.h"
 #include "exec/check_dataset.h"
@@ -40,6 +43,8 @@ struct ExecuteArguments {
   std::string data = "clusters";
   bool is_reproducible = false;
   bool is_paced = false;
+  bool wants_estimates = false;
+  bool wants_kernels = false;
   RunFiles files;
   StepsToTargetSweep sweep;
   std::vector<std::string> command;  // that starts this program with the same input
@@ -91,6 +96,8 @@ exec::Execution execute(Context& context,
   const std::optional<Dataset> dataset = read_data(arguments.data, input);
   options.dataset = dataset ? &*dataset : nullptr;
   options.is_reproducible = arguments.is_reproducible;
+  options.estimates_collectives = arguments.wants_estimates;
+  options.collects_kernels = arguments.wants_kernels;
   options.processes = static_cast<int>(arguments.run.ranks);
   options.command = arguments.command;
   options.run.timeout_s = arguments.timeout_s;
@@ -197,6 +204,10 @@ void keep_files(Context& context,
          write_run_files(arguments.files, input, run.outcome.trace, output.json)) {
       context.say(line);
     }
+    if (arguments.wants_kernels && !arguments.files.out.empty()) {
+      const std::filesystem::path out = arguments.files.out;
+      write_file((out / "kernels.csv").string(), kernels_as_csv(input, run), arguments.files.force);
+    }
   } catch (const std::exception& error) {
     context.report_error(error.what());
     output.exit_code = output.exit_code == 0 ? static_cast<int>(kFailure) : output.exit_code;
@@ -217,11 +228,36 @@ Output run_sweep(Context& context, ExecuteArguments arguments) {
   });
 }
 
+void check_arguments(const ExecuteArguments& arguments) {
+  const bool is_of_gpus = arguments.wants_estimates || arguments.wants_kernels;
+  if (is_of_gpus && arguments.backend != "cuda") {
+    throw UsageError(
+        fmt::format("{} is of GPUs", arguments.wants_estimates ? "--nccl-estimate" : "--cupti"),
+        "--backend cuda");
+  }
+}
+
+// What the GPUs were asked for beyond the run itself.
+void add_gpu_tables(const ExecuteArguments& arguments,
+                    const RunInput& input,
+                    const exec::Execution& run,
+                    const std::optional<Trace>& simulated,
+                    Output& output) {
+  if (simulated && !run.estimates.empty()) {
+    add_nccl_estimates(output, input.plan, run, *simulated);
+  }
+  if (arguments.wants_kernels && !run.kernels.empty()) {
+    add_kernels(output, run);
+  }
+}
+
 Output run_execute(Context& context, ExecuteArguments arguments) {
   if (arguments.run.steps > 0) {
     arguments.run.steps += arguments.warmup_steps;
   }
+  check_arguments(arguments);
   std::optional<RepeatedCommand> command;  // its file is there while others run
+  arguments.run.trains_in_short_types = arguments.backend == "cuda";
   if (arguments.backend == "mpi") {
     arguments.command = command.emplace().words();
     arguments.run.splits_plans = true;
@@ -232,6 +268,10 @@ Output run_execute(Context& context, ExecuteArguments arguments) {
   check_run_folder(arguments.files);
   RunLog log(arguments.files);
   const RunInput input = read_run_input(context, arguments.run);
+  std::optional<Trace> simulated;  // before the run, so that nothing is lost if it cannot be done
+  if (arguments.wants_estimates) {
+    simulated = sim::simulate(input.plan, input.topology, {}).trace;
+  }
   const auto begin = std::chrono::steady_clock::now();
   const exec::Execution run = execute(context, arguments, input, log);
   end_if_told_elsewhere(run);
@@ -252,6 +292,7 @@ Output run_execute(Context& context, ExecuteArguments arguments) {
     add_failure(output.json, *run.outcome.failure);
     output.exit_code = exit_code_of(run.outcome.failure->kind);
   }
+  add_gpu_tables(arguments, input, run, simulated, output);
   log.say(output.text);
   keep_files(context, arguments, input, run, output);
   end_if_stuck(context, output, run);
@@ -264,11 +305,12 @@ Run add_execute(CLI::App& app) {
   const auto arguments = std::make_shared<ExecuteArguments>();
   arguments->run.for_execution = true;
   add_run_arguments(app, arguments->run, "a job or a plan");
-  app.add_option("--backend", arguments->backend, "what runs it: threads, or processes of MPI")
+  app.add_option("--backend", arguments->backend,
+                 "what runs it: threads, processes of MPI, or GPUs")
       ->required()
-      ->type_name("cpu|mpi");
+      ->type_name("cpu|mpi|cuda");
   app.add_option("-n", arguments->run.ranks,
-                 "only the first so many devices of the job; so many processes")
+                 "only the first so many devices of the job; of mpi so many processes")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("RANKS");
   app.add_option("--warmup-steps", arguments->warmup_steps, "steps before those that are counted")
@@ -286,6 +328,12 @@ Run add_execute(CLI::App& app) {
                "loops of ours instead of OpenBLAS: the same bits on every machine");
   app.add_flag("--pace", arguments->is_paced,
                "ops take no less than they do in the simulation of the topology");
+  app.add_flag(
+      "--nccl-estimate", arguments->wants_estimates,
+      "of cuda: NCCL's own prediction of each collective beside ours and what was measured");
+  app.add_flag(
+      "--cupti", arguments->wants_kernels,
+      "of cuda: have CUPTI record the kernels; all of them go to DIR/kernels.csv of --out");
   app.add_option("--sweep", arguments->sweep.axes,
                  "train once for each value and count the steps to --target-loss; --out FILE keeps "
                  "them for explain --time-to-accuracy")

@@ -14,6 +14,7 @@
 #include "cli/build_info.h"
 #include "cli/child_process.h"
 #include "core/base/units.h"
+#include "exec/backends.h"
 
 namespace twinrun::cli {
 namespace {
@@ -124,6 +125,23 @@ Part mpi_part() {
   return {"MPI", PartStatus::kMissing, detail,
           built ? "apt install openmpi-bin"
                 : "apt install libopenmpi-dev openmpi-bin, then build again"};
+}
+
+// What `execute --backend cuda` would say here.
+Part cuda_backend_part() {
+  const ChildResult asked = run_in_child(
+      []() -> std::string { return exec::find_backend("cuda")->why_missing() + "\n"; });
+  if (!asked.succeeded) {
+    return {"CUDA backend", PartStatus::kMissing, "opening it fails", kDriverFix};
+  }
+  const std::string reason = first_line(asked.output);
+  if (reason.empty()) {
+    return {"CUDA backend", PartStatus::kOk, "execute --backend cuda works", ""};
+  }
+  return {"CUDA backend", PartStatus::kMissing, reason,
+          std::string_view(kCudaAtBuild).empty() || std::string_view(kNcclAtBuild).empty()
+              ? "install the CUDA toolkit and NCCL, then build again"
+              : "see the parts above; execute --backend cpu and mpi work without"};
 }
 
 std::string runtime_version() {
@@ -269,8 +287,8 @@ std::string cpu_model() {
 
 std::vector<Part> machine_parts() {
   const DriverAnswer driver = driver_answer();
-  return {cpu_part(),  blas_part(),         mpi_part(),      cuda_part(),
-          nccl_part(), driver_part(driver), gpu_part(driver)};
+  return {cpu_part(),  blas_part(),         mpi_part(),       cuda_part(),
+          nccl_part(), driver_part(driver), gpu_part(driver), cuda_backend_part()};
 }
 
 }  // namespace twinrun::cli

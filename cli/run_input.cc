@@ -105,7 +105,9 @@ CompiledRun compile_job(Context& context, const Source& source, const RunArgumen
   }
   std::optional<CompiledJob> compiled =
       compile(loaded.job, loaded.model, topology,
-              {arguments.steps, arguments.for_execution, arguments.checks_waiting}, diagnostics);
+              {arguments.steps, arguments.for_execution, arguments.checks_waiting,
+               arguments.trains_in_short_types},
+              diagnostics);
   throw_if_impossible(loaded.job, diagnostics);
   context.report(diagnostics);
   return {std::move(loaded), std::move(topology), *std::move(compiled)};

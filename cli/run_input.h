@@ -22,12 +22,13 @@ struct RunArguments {
   std::string input;  // a job or a plan
   std::string model;
   std::string topology;
-  std::vector<std::string> set;  // path=value
-  std::int64_t steps = 0;        // of a job; 0: as many as show a steady one
-  bool for_execution = false;    // ops are to say what they work on
-  std::int64_t ranks = 0;        // of a job, only the first so many devices; 0: all
-  bool splits_plans = false;     // … and of a plan, whatever it has in so many processes
-  bool checks_waiting = true;    // false where a simulation follows, which finds the same
+  std::vector<std::string> set;        // path=value
+  std::int64_t steps = 0;              // of a job; 0: as many as show a steady one
+  bool for_execution = false;          // ops are to say what they work on
+  bool trains_in_short_types = false;  // … for a machine that multiplies in tf32, fp16, bf16
+  std::int64_t ranks = 0;              // of a job, only the first so many devices; 0: all
+  bool splits_plans = false;           // … and of a plan, whatever it has in so many processes
+  bool checks_waiting = true;          // false where a simulation follows, which finds the same
 };
 
 // `input` says what may be given first: "a job or a plan".

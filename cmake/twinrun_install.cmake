@@ -10,6 +10,9 @@ install(TARGETS twinrun RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TARGET twinrun_mpi_plugin)
   install(TARGETS twinrun_mpi_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/twinrun)
 endif()
+if(TARGET twinrun_cuda_plugin)
+  install(TARGETS twinrun_cuda_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/twinrun)
+endif()
 install(EXPORT twinrun-targets NAMESPACE twinrun::
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/twinrun)
 # In a folder of their own: beside the build's files find_package would take them for an installed package.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "exec/execute.h"
@@ -13,6 +14,10 @@ struct BackendRow {
   std::string_view summary;
   // CannotRun with a sentence when the plan or the machine does not allow it.
   Execution (*execute)(const Plan& plan, const ExecuteOptions& options);
+  // A sentence when a library or the hardware is missing here; "" when it can be used.
+  std::string (*why_missing)();
+  // Devices of this machine that it would use; 0 when it is missing.
+  int (*device_count)();
 };
 
 std::span<const BackendRow> all_backends();

@@ -28,9 +28,26 @@ struct ExecuteOptions {
   // Of a plan of exchanges alone: they move numbers of which it is known what must come of them
   // (exec/known_numbers.h), put down and looked at by the host's ops before and behind each.
   bool checks_exchanges = false;
+  // ---- of GPUs
+  bool estimates_collectives = false;  // ask NCCL how long it thinks that they take
+  bool collects_kernels = false;       // have CUPTI record what ran
   // ---- of backends with several processes
   int processes = 0;                 // to start; 0: as many as the plan has ranks
   std::vector<std::string> command;  // that starts this program again with the same input
+};
+
+// What NCCL itself predicts for collectives like this one.
+struct CollectiveEstimate {
+  InstanceId instance{};
+  double seconds = 0;
+};
+
+// A kernel that ran on a GPU for an op.
+struct KernelRun {
+  std::string kernel;
+  OpId op{};
+  Time start{};
+  Time end{};
 };
 
 // What came of it.
@@ -44,6 +61,9 @@ struct Execution {
   // With checks_exchanges: elements that are not what they must be. Nothing: nobody looked.
   std::optional<std::int64_t> wrong_elements;
   std::vector<std::string> warnings;  // sentences
+  // ---- of GPUs; with several processes, of the first
+  std::vector<CollectiveEstimate> estimates;  // one for each kind of collective and size
+  std::vector<KernelRun> kernels;
   // ---- of backends with several processes
   int processes = 1;
   std::string transport;           // what their messages went over: "mpi", "tcp"

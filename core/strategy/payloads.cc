@@ -71,10 +71,17 @@ bool divides_evenly(const WorkLayer& layer, std::int64_t ranks) {
   return inputs && outputs;
 }
 
-std::string why_not_trained(const Job& job, const Workload& workload) {
-  if (job.training.dtype != Dtype::kFp32) {
-    return fmt::format("training for real is in fp32, and the job's dtype is {}",
-                       name_of(job.training.dtype));
+bool is_short(Dtype dtype) {
+  return dtype == Dtype::kTf32 || dtype == Dtype::kFp16 || dtype == Dtype::kBf16;
+}
+
+std::string why_not_trained(const Job& job, const Workload& workload, bool in_short_types) {
+  const Dtype dtype = job.training.dtype;
+  if (dtype != Dtype::kFp32 && !(in_short_types && is_short(dtype))) {
+    return fmt::format(
+        "training for real is in fp32 (on GPUs also in tf32, fp16, bf16), and the job's dtype is "
+        "{}",
+        name_of(dtype));
   }
   const auto is_loss = [](const WorkLayer& layer) {
     return layer.kind == WorkKind::kSoftmaxCrossEntropy || layer.kind == WorkKind::kMeanSquares;
@@ -94,7 +101,10 @@ std::string why_not_trained(const Job& job, const Workload& workload) {
 
 }  // namespace
 
-TrainedJob trained_job(const Job& job, const Model& model, const Layout& layout) {
+TrainedJob trained_job(const Job& job,
+                       const Model& model,
+                       const Layout& layout,
+                       bool in_short_types) {
   TrainedJob out;
   Workload& workload = out.workload;
   workload.tensor_ranks = layout.tensor;
@@ -114,7 +124,7 @@ TrainedJob trained_job(const Job& job, const Model& model, const Layout& layout)
     workload.layers.push_back(
         work_layer(layer, *kind, layout.tensor > 1 ? splits[i] : TensorSplit::kWhole));
   }
-  out.why_not = why_not_trained(job, workload);
+  out.why_not = why_not_trained(job, workload, in_short_types);
   return out;
 }
 

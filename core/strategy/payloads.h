@@ -20,7 +20,11 @@ struct TrainedJob {
   Workload workload;
   std::string why_not;  // a sentence; "" when it can
 };
-TrainedJob trained_job(const Job& job, const Model& model, const Layout& layout);
+// In fp32, or also with products of tf32, fp16 and bf16; weights are fp32 in any case.
+TrainedJob trained_job(const Job& job,
+                       const Model& model,
+                       const Layout& layout,
+                       bool in_short_types);
 
 // What a pass works on.
 struct PassData {

@@ -205,7 +205,7 @@ std::optional<CompiledJob> compile(const Job& job,
   StepBuilder steps(job, model, topology, *layout, count, diagnostics);
   std::string why_not_trained;
   if (options.for_execution) {
-    TrainedJob trained = trained_job(job, model, *layout);
+    TrainedJob trained = trained_job(job, model, *layout, options.trains_in_short_types);
     why_not_trained = std::move(trained.why_not);
     if (why_not_trained.empty()) {
       steps.set_workload(std::move(trained.workload));

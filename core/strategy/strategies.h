@@ -33,6 +33,8 @@ struct CompileOptions {
   std::int64_t steps = 0;      // 0: as many as show a steady step
   bool for_execution = false;  // ops say what they work on, where every layer has a real kernel
   bool checks_waiting = true;  // false for those who run the plan at once, see check_waiting()
+  // Of a plan for execution: whoever runs it also multiplies in tf32, fp16 and bf16.
+  bool trains_in_short_types = false;
 };
 
 struct CompiledJob {

@@ -51,7 +51,7 @@ void refuse_unknown(const Plan& plan, OpId op) {
         fmt::format("{} is no exchange, and only data of exchanges is checked", plan.id(op)));
   }
   if (kind == OpKind::kCollective && plan.shape(op).dtype != Dtype::kFp32) {
-    throw CannotRun(fmt::format("CPUs exchange fp32 here, not {}: --type fp32, or --backend cuda",
+    throw CannotRun(fmt::format("what is measured here is fp32, not {}: --type fp32",
                                 name_of(plan.shape(op).dtype)));
   }
   if (kind == OpKind::kCollective && group_size(plan, op) > KnownNumbers::kMostRanks) {
@@ -79,7 +79,7 @@ std::span<float> share_of(std::span<float> array, std::uint32_t ranks, std::uint
 
 }  // namespace
 
-CheckedWork::CheckedWork(const Plan& plan, const LocalDevices& here)
+CheckedWork::CheckedWork(const Plan& plan, const LocalDevices& here, const Allocate& allocate)
     : plan_(plan),
       arrays_(plan.stream_count()),
       next_(plan.size(), no_id<OpId>()),
@@ -92,13 +92,16 @@ CheckedWork::CheckedWork(const Plan& plan, const LocalDevices& here)
     numbers_.emplace_back(static_cast<std::uint32_t>(ranks));
   }
   numbers_.emplace_back(1);
-  provide_arrays(here);
+  provide_arrays(
+      here, allocate ? allocate : [this](StreamId, std::size_t elements) {
+        return std::span(own_.emplace_back(elements));
+      });
   for (std::size_t i = 0; i < plan.stream_count(); ++i) {
     find_exchanges(id_at<StreamId>(i));
   }
 }
 
-void CheckedWork::provide_arrays(const LocalDevices& here) {
+void CheckedWork::provide_arrays(const LocalDevices& here, const Allocate& allocate) {
   std::vector<std::size_t> sent(arrays_.size());
   std::vector<std::size_t> arrived(arrays_.size());
   for (std::size_t i = 0; i < plan_.size(); ++i) {
@@ -118,8 +121,12 @@ void CheckedWork::provide_arrays(const LocalDevices& here) {
   }
   refuse_more_than_there_is(all);
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
-    arrays_[i].array.resize(sent[i]);
-    arrays_[i].arrived.resize(arrived[i]);
+    if (sent[i] > 0) {
+      arrays_[i].array = allocate(id_at<StreamId>(i), sent[i]);
+    }
+    if (arrived[i] > 0) {
+      arrays_[i].arrived = allocate(id_at<StreamId>(i), arrived[i]);
+    }
   }
 }
 
@@ -139,7 +146,7 @@ void CheckedWork::find_exchanges(StreamId stream) {
 }
 
 std::span<float> CheckedWork::array_of(OpId op) {
-  return std::span(arrays_[index_of(plan_.stream(op))].array).first(elements_of(plan_, op));
+  return arrays_[index_of(plan_.stream(op))].array.first(elements_of(plan_, op));
 }
 
 const KnownNumbers& CheckedWork::numbers_of(OpId op) const {
@@ -158,7 +165,7 @@ MovedData CheckedWork::moved(OpId op) {
     const std::uint32_t ranks = group_size(plan_, op);
     const std::size_t each = share_of(array_of(op), ranks, rank_in_group(plan_, op)).size();
     for (std::uint32_t other = 0; other < ranks; ++other) {
-      out.from_each.push_back({std::span(arrays.arrived).subspan(other * each, each)});
+      out.from_each.push_back({arrays.arrived.subspan(other * each, each)});
     }
   }
   return out;

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -17,22 +18,32 @@ namespace twinrun::exec {
 // one right before it; so neither is part of an exchange's time.
 class CheckedWork : public OpWork {
  public:
-  // CannotRun when the plan has other ops, elements that a CPU does not add, or too many of them.
-  explicit CheckedWork(const Plan& plan, const LocalDevices& here = {});
+  // Memory for a stream's numbers, that lives as long as this does.
+  using Allocate = std::function<std::span<float>(StreamId stream, std::size_t elements)>;
+
+  // CannotRun when the plan has other ops, elements that are not fp32, or too many of them. Without
+  // an allocator the arrays are its own.
+  explicit CheckedWork(const Plan& plan,
+                       const LocalDevices& here = {},
+                       const Allocate& allocate = {});
 
   void compute(OpId op) override;
   MovedData moved(OpId op) override;
   void finished(OpId /*op*/) override {}
   // Elements, in all exchanges so far.
   [[nodiscard]] std::int64_t wrong() const { return wrong_.load(); }
+  // The exchange that an op of the host looks at, and that it puts numbers down for; no_id where
+  // there is none.
+  [[nodiscard]] OpId looked_at_by(OpId op) const { return last_[index_of(op)]; }
+  [[nodiscard]] OpId filled_by(OpId op) const { return next_[index_of(op)]; }
 
  private:
   struct Arrays {  // of a stream
-    std::vector<float> array;
-    std::vector<float> arrived;  // of all_to_all
+    std::span<float> array;
+    std::span<float> arrived;  // of all_to_all
     float barrier = 0;
   };
-  void provide_arrays(const LocalDevices& here);
+  void provide_arrays(const LocalDevices& here, const Allocate& allocate);
   void find_exchanges(StreamId stream);
   void put_numbers(OpId op);
   [[nodiscard]] std::int64_t count_wrong(OpId op);
@@ -41,10 +52,11 @@ class CheckedWork : public OpWork {
   [[nodiscard]] const KnownNumbers& numbers_of(OpId op) const;
 
   const Plan& plan_;
-  std::vector<KnownNumbers> numbers_;  // by group, then one for messages
-  std::vector<Arrays> arrays_;         // by stream
-  std::vector<OpId> next_;             // by op of the host: the exchange to put numbers down for
-  std::vector<OpId> last_;             // … and to look at; none where there is none
+  std::vector<KnownNumbers> numbers_;    // by group, then one for messages
+  std::vector<std::vector<float>> own_;  // memory without an allocator
+  std::vector<Arrays> arrays_;           // by stream
+  std::vector<OpId> next_;               // by op of the host: the exchange to put numbers down for
+  std::vector<OpId> last_;               // … and to look at; none where there is none
   std::atomic<std::int64_t> wrong_{0};
 };
 

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/plan/plan.h"
+#include "core/plan/run_graph.h"
+#include "exec/cuda/checked_exchanges.h"
 #include "exec/cuda/communicators.h"
 #include "exec/cuda/cuda_run.h"
 #include "exec/cuda/device_places.h"
@@ -39,14 +42,25 @@ class CudaPart : public PartMachine {
   [[nodiscard]] const TrainingWork* training() const override { return training_.get(); }
 
  private:
+  [[nodiscard]] OpWork& work();
+  [[nodiscard]] KernelRun kernel_run(const GpuKernelRecord& record,
+                                     std::chrono::steady_clock::time_point begin,
+                                     const RunGraph& graph) const;
+
   const Plan& plan_;
+  const bool wants_estimates_;
+  const bool wants_kernels_;
   CudaSetting setting_;
   DeviceHomes homes_;
   LocalDevices here_;
   GpuMachine machine_;
   std::unique_ptr<TrainingWork> training_;
   std::unique_ptr<EmulatedWork> emulation_;
+  std::unique_ptr<CheckedExchanges> checked_;
   Communicators communicators_;
+  std::vector<CollectiveEstimate> estimates_;
+  std::vector<KernelRun> kernels_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace twinrun::exec

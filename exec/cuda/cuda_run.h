@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <functional>
+#include <vector>
 
 #include "core/plan/plan.h"
 #include "exec/cuda/communicators.h"
 #include "exec/cuda/gpu_machine.h"
+#include "exec/execute.h"
 #include "exec/runner.h"
 #include "exec/training/op_work.h"
 
@@ -16,6 +18,7 @@ struct CudaRunOptions {
   Communicators::SpreadIds spread_ids;  // with other processes
   // Ops that are enqueued and not done, at most: memory for events is not without end.
   std::size_t most_in_flight = 8192;
+  std::vector<CollectiveEstimate>* estimates = nullptr;  // where NCCL's go, if anybody wants them
   // ---- of tests
   std::function<Time()> host_clock;                                 // instead of the steady one
   std::function<void(OpId op, const GpuStream& stream)> op_begins;  // what follows is the op's

@@ -54,8 +54,8 @@ int first_gpu(const std::vector<bool>& is_gpu,
     return 0;  // the launcher shows each process its own
   }
   throw CannotRun(fmt::format(
-      "the plan needs {} GPU{} {}, and there {} {}: take fewer with -n, or more machines with one "
-      "process for each GPU",
+      "the plan needs {} GPU{} {}, and there {} {}: take fewer devices (-n of execute, --ranks of "
+      "collective), or more machines with one process for each GPU",
       first + wanted, first + wanted == 1 ? "" : "s", is_alone ? "in one process" : "on a machine",
       process.gpus == 1 ? "is" : "are", process.gpus));
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "exec/backend_missing.h"
 #include "exec/cuda/open_gpus.h"
 #include "exec/cuda/open_transport.h"
 #include "exec/left_behind.h"
@@ -103,6 +104,23 @@ Execution execute_on_gpus(const Plan& plan,
     leave_behind(std::move(part));  // threads, or streams, still use it
   }
   return out;
+}
+
+std::string why_cuda_is_missing() {
+  try {
+    open_gpus();
+  } catch (const BackendMissing& error) {
+    return error.what();
+  }
+  return "";
+}
+
+int gpu_count() {
+  try {
+    return open_gpus()->device_count();
+  } catch (const BackendMissing&) {
+    return 0;
+  }
 }
 
 Execution execute_on_cuda(const Plan& plan, const ExecuteOptions& options) {

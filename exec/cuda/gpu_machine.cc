@@ -122,6 +122,10 @@ std::span<double> GpuMachine::allocate_losses(std::size_t count) {
   return {static_cast<double*>(allocate_pinned(count * sizeof(double))), count};
 }
 
+std::span<float> GpuMachine::allocate_on_host(std::size_t elements) {
+  return {static_cast<float*>(allocate_pinned(elements * sizeof(float))), elements};
+}
+
 SamplePlace GpuMachine::place_samples(DeviceId device, TrainingData& data) {
   const auto labels = data.labels();
   auto* const there = static_cast<std::int64_t*>(allocate_bytes(device, labels.size_bytes()));

@@ -49,6 +49,9 @@ class GpuMachine : public TensorMachine {
   std::mutex* lock_of(DeviceId device) override;
   void read(std::span<const float> from, std::span<float> into) const override;
 
+  // Zeros that the host and all GPUs can use; pinned, so that copies go in the order of streams.
+  std::span<float> allocate_on_host(std::size_t elements);
+
   // Makes the scratch that was asked for, and handles for the streams that multiply.
   void prepare();
   [[nodiscard]] bool is_prepared() const { return is_prepared_; }

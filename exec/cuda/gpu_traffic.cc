@@ -239,13 +239,19 @@ void GpuTraffic::receive(OpId op, Transfers& transfers) {
 
 // ---- collectives
 
+// Nothing happens to the array of a rank that is alone, but that it arrives elsewhere.
+bool GpuTraffic::is_idle(OpId op) const {
+  return ranks_of_group(plan_, op) == 1 && plan_.shape(op).kind != CollectiveKind::kAllToAll;
+}
+
 void GpuTraffic::collective(OpId op, Transfers& transfers) {
-  if (ranks_of_group(plan_, op) == 1) {
+  if (is_idle(op)) {
     return;
   }
   const CollectiveShape& shape = plan_.shape(op);
   const MovedData data = work_.moved(op);
-  if (shape.kind == CollectiveKind::kBarrier || total(data.ranges) == 0) {
+  const bool has_nothing = shape.kind == CollectiveKind::kBarrier || total(data.ranges) == 0;
+  if (has_nothing && ranks_of_group(plan_, op) > 1) {
     GpuTransfer& one = transfers.emplace_back(transfer(op, GpuTransferKind::kAllReduce, 0));
     one.into = scratch(op, Scratch::kDevice, 1);
     one.from = one.into;
@@ -317,6 +323,7 @@ void GpuTraffic::exchanged(OpId op, const MovedData& data, Transfers& transfers)
       copy(op, share, (other == rank ? arrived : sent) + at);
     });
   }
+  const auto count = static_cast<std::int64_t>(layout.per_rank());
   for (std::uint32_t other = 0; other < ranks; ++other) {
     if (other == rank) {
       continue;
@@ -324,11 +331,11 @@ void GpuTraffic::exchanged(OpId op, const MovedData& data, Transfers& transfers)
     GpuTransfer& there =
         transfers.emplace_back(transfer(op, GpuTransferKind::kSend, static_cast<int>(other)));
     there.from = sent + other * layout.per_rank();
-    there.count = static_cast<std::int64_t>(layout.per_rank());
+    there.count = count;
     GpuTransfer& back =
         transfers.emplace_back(transfer(op, GpuTransferKind::kReceive, static_cast<int>(other)));
     back.into = arrived + other * layout.per_rank();
-    back.count = there.count;
+    back.count = count;
   }
 }
 
@@ -346,7 +353,7 @@ void GpuTraffic::after_exchanged(OpId op, const MovedData& data) {
 
 void GpuTraffic::after_group(OpId op) {
   const OpKind kind = plan_.kind(op);
-  if (kind == OpKind::kSend || (kind == OpKind::kCollective && ranks_of_group(plan_, op) == 1)) {
+  if (kind == OpKind::kSend || (kind == OpKind::kCollective && is_idle(op))) {
     return;
   }
   const MovedData data = work_.moved(op);

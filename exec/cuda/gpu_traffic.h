@@ -47,6 +47,7 @@ class GpuTraffic {
   Ranges readable_by_nccl(OpId send, const MovedData& data);
   void send(OpId op, Transfers& transfers);
   void receive(OpId op, Transfers& transfers);
+  [[nodiscard]] bool is_idle(OpId op) const;
   void collective(OpId op, Transfers& transfers);
   void divided(OpId op, const MovedData& data, Transfers& transfers);
   void exchanged(OpId op, const MovedData& data, Transfers& transfers);

@@ -52,6 +52,10 @@ Execution run_for_parent(const Plan& plan,
 
 }  // namespace
 
+std::string why_mpi_is_missing() {
+  return find_mpi_plugin().empty() ? "this twinrun was built without MPI" : "";
+}
+
 Execution execute_on_mpi(const Plan& plan, const ExecuteOptions& options) {
   const std::optional<LaunchedRank> launched = launched_rank();
   const std::string folder = environment(kFolderVariable);
@@ -66,8 +70,8 @@ Execution execute_on_mpi(const Plan& plan, const ExecuteOptions& options) {
     return run_joined(plan, {options, nullptr}, join_launched(*launched, options.run.timeout_s),
                       launched->size);
   }
-  if (find_mpi_plugin().empty()) {
-    throw BackendMissing("this twinrun was built without MPI");
+  if (const std::string reason = why_mpi_is_missing(); !reason.empty()) {
+    throw BackendMissing(reason);
   }
   return launch_and_watch(plan, options);
 }

@@ -9,4 +9,7 @@ namespace twinrun::exec {
 // one, as many as are asked for, started here. BackendMissing without MPI.
 Execution execute_on_mpi(const Plan& plan, const ExecuteOptions& options);
 
+// A sentence when it cannot be done here; "" when it can.
+std::string why_mpi_is_missing();
+
 }  // namespace twinrun::exec

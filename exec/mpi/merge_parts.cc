@@ -277,6 +277,8 @@ Execution merge_parts(const Plan& plan,
   out.processes = static_cast<int>(parts.size());
   out.clock_residual_s = residual_s(parts);
   out.is_emulated = !plan.workload().is_trained();
+  out.estimates = parts.front().estimates;
+  out.kernels = parts.front().kernels;
   for (const Part& part : parts) {
     if (part.wrong_elements) {
       out.wrong_elements = out.wrong_elements.value_or(0) + *part.wrong_elements;

@@ -9,6 +9,7 @@
 #include "core/base/ids.h"
 #include "core/plan/plan.h"
 #include "core/trace/trace.h"
+#include "exec/execute.h"
 #include "exec/failure.h"
 #include "exec/mpi/clock_alignment.h"
 #include "exec/training/final_weights.h"
@@ -40,6 +41,9 @@ struct Part {
   std::optional<std::int64_t> wrong_elements;
   std::string library;
   std::vector<std::string> warnings;
+  // Not handed over: the first process has its own.
+  std::vector<CollectiveEstimate> estimates;
+  std::vector<KernelRun> kernels;
 };
 
 std::string to_bytes(const Part& part);

@@ -102,6 +102,8 @@ void put_description(const Machine& machine, Part& part) {
   part.wrong_elements = described.wrong_elements;
   part.library = described.library;
   part.warnings = described.warnings;
+  part.estimates = std::move(described.estimates);
+  part.kernels = std::move(described.kernels);
 }
 
 void run_with(const Plan& plan,

@@ -13,6 +13,7 @@ namespace twinrun {
 using TrainingRunner = exec::Execution (*)(const Plan& plan, const exec::ExecuteOptions& options);
 inline TrainingRunner training_runner = exec::find_backend("cpu")->execute;
 inline bool trains_in_processes = false;
+inline bool trains_in_short_types = false;
 
 // A job compiled for execution and run.
 struct TrainedRun {
@@ -25,9 +26,10 @@ inline CompiledJob compile_for_execution(const Job& job,
                                          const std::string& topology,
                                          std::int64_t steps) {
   Diagnostics diagnostics;
-  std::optional<CompiledJob> compiled =
-      compile(job, *catalogue_model(model, 0), example_topology(topology),
-              {.steps = steps, .for_execution = true}, diagnostics);
+  std::optional<CompiledJob> compiled = compile(
+      job, *catalogue_model(model, 0), example_topology(topology),
+      {.steps = steps, .for_execution = true, .trains_in_short_types = trains_in_short_types},
+      diagnostics);
   if (!compiled) {
     throw std::runtime_error(all_messages(diagnostics));
   }

@@ -192,7 +192,7 @@ void set_query_joins_host(bool joins);
 void advance_host(Picoseconds duration);  // the calling thread computes so long
 
 // What ncclGroupSimulateEnd estimates, in microseconds as there; each task of the group is passed.
-// nullptr: 0.
+// nullptr: 0, or what TWINRUN_SUBSTITUTE_ESTIMATE_US says.
 void set_nccl_estimate(std::function<float(const std::vector<Task>&)> estimate);
 
 // ---- faults ----

@@ -96,7 +96,9 @@ float nccl_estimate(const std::vector<Task>& tasks) {
     estimate = clock_state().estimate;
   }
   const Visible visible;
-  return estimate ? estimate(tasks) : 0.0F;
+  const char* const asked = std::getenv("TWINRUN_SUBSTITUTE_ESTIMATE_US");
+  const float otherwise = asked == nullptr ? 0.0F : std::strtof(asked, nullptr);
+  return estimate ? estimate(tasks) : otherwise;
 }
 
 void join_host(Picoseconds time) { host_now() = std::max(host_now(), time); }

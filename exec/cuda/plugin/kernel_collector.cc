@@ -19,9 +19,9 @@ namespace twinrun::exec::gpu {
 #if defined(TWINRUN_HAS_CUPTI)
 namespace {
 
-#if CUPTI_API_VERSION >= 130000
+#if CUDA_VERSION >= 13000
 using KernelActivity = CUpti_ActivityKernel10;
-#elif CUPTI_API_VERSION >= 18
+#elif CUDA_VERSION >= 12000
 using KernelActivity = CUpti_ActivityKernel9;
 #else
 using KernelActivity = CUpti_ActivityKernel8;
@@ -60,10 +60,9 @@ bool find_all(void* library, Functions& out) {
 }
 
 void* open_library() {
-  const std::string own = "libcupti.so." + std::to_string(CUPTI_API_VERSION >= 130000 ? 13
-                                                          : CUPTI_API_VERSION >= 18   ? 12
-                                                                                      : 11);
-  for (const std::string& name : {own, std::string("libcupti.so")}) {
+  const std::string major = "libcupti.so." + std::to_string(CUDA_VERSION / 1000);
+  const std::string minor = major + "." + std::to_string(CUDA_VERSION % 1000 / 10);  // of 11
+  for (const std::string& name : {major, minor, std::string("libcupti.so")}) {
     if (void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       return library;
     }

@@ -113,16 +113,22 @@ std::string name_of() {
   return name;
 }
 
+// As the demangler writes it: two brackets do not touch.
+std::string bracketed(const std::string& element) {
+  return "<" + element + (element.back() == '>' ? " >" : ">");
+}
+
 template <class Element>
 void add_each() {
   const std::string element = name_of<Element>();
-  substitute::add_kernel("void twinrun::exec::gpu::each<" + element + ">(" + element + ", long)",
-                         [](const Launch& launch, Element work, std::int64_t count) {
-                           place(launch, work, count);
-                           for (std::int64_t i = 0; i < count; ++i) {
-                             work(i);
-                           }
-                         });
+  substitute::add_kernel(
+      "void twinrun::exec::gpu::each" + bracketed(element) + "(" + element + ", long)",
+      [](const Launch& launch, Element work, std::int64_t count) {
+        place(launch, work, count);
+        for (std::int64_t i = 0; i < count; ++i) {
+          work(i);
+        }
+      });
 }
 
 // While a tile is worked on its lock is held, as on a GPU.
@@ -153,8 +159,8 @@ void run_tiles(const Launch& launch, Element work, std::int64_t count, Tiles til
 template <class Element>
 void add_tiles() {
   const std::string element = name_of<Element>();
-  substitute::add_kernel("void twinrun::exec::gpu::each_of_tile<" + element + ">(" + element +
-                             ", long, twinrun::exec::gpu::Tiles)",
+  substitute::add_kernel("void twinrun::exec::gpu::each_of_tile" + bracketed(element) + "(" +
+                             element + ", long, twinrun::exec::gpu::Tiles)",
                          run_tiles<Element>);
 }
 

@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "exec/cuda/execute_on_cuda.h"
+#include "tests/conformance/trained_runs.h"
+#include "tests/conformance/training_cases.h"
+#include "tests/exec/cuda/substitute_gpus.h"
+#include "tests/substitute/substitute.h"
+
+// Trainings on GPUs that are not those of training_test.cc: operands of two bytes, and GPUs that do
+// not reach each other.
+
+namespace twinrun {
+namespace {
+
+constexpr std::int64_t kSteps = 10;
+constexpr int kDevices = 4;
+
+std::int64_t peer_copies = 0;  // so far; a function pointer can carry nothing
+
+exec::Execution on_gpus(const Plan& plan, const exec::ExecuteOptions& options) {
+  exec::Execution out = exec::execute_on_gpus(plan, options, {exec::substitute_gpus(kDevices)});
+  peer_copies += substitute::calls_of("cudaMemcpyPeerAsync");
+  return out;
+}
+
+exec::Execution on_gpus_apart(const Plan& plan, const exec::ExecuteOptions& options) {
+  const auto gpus = exec::substitute_gpus(kDevices);
+  for (int i = 0; i < kDevices; ++i) {
+    for (int j = 0; j < kDevices; ++j) {
+      substitute::set_peer_access_possible(i, j, false);
+    }
+  }
+  exec::Execution out = exec::execute_on_gpus(plan, options, {gpus});
+  EXPECT_EQ(substitute::calls_of("cudaMemcpyPeerAsync"), 0);
+  return out;
+}
+
+exec::Execution trained(TrainingRunner runner, const Job& job, const std::string& topology) {
+  training_runner = runner;
+  trains_in_short_types = true;
+  return train(job, kTrainedModel, topology, kSteps, false).execution;
+}
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  double most = 0;
+  double scale = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    most = std::max<double>(most, std::abs(a[i] - b[i]));
+    scale = std::max<double>(scale, std::abs(b[i]));
+  }
+  return most / scale;
+}
+
+// Half a unit in the last place of an operand; some of it adds up over layers and steps, some
+// cancels. Not 0: then the operands would not have been rounded at all.
+TEST(Precision, OfOperandsIsThatOfTheWeights) {
+  struct Rounding {
+    Dtype dtype;
+    double half_unit;
+  };
+  const TrainingRunner cpu = exec::find_backend("cpu")->execute;
+  const exec::Execution exact = trained(cpu, batch_job("single"), cpus(1));
+  for (const Rounding& one : {Rounding{Dtype::kTf32, 0x1p-11}, Rounding{Dtype::kFp16, 0x1p-11},
+                              Rounding{Dtype::kBf16, 0x1p-8}}) {
+    for (const std::string strategy : {"single", "ddp"}) {
+      Job job = batch_job(strategy);
+      job.training.dtype = one.dtype;
+      const exec::Execution run = trained(on_gpus, job, gpus(strategy == "single" ? 1 : 4));
+      ASSERT_EQ(run.weights.size(), exact.weights.size());
+      const double difference = largest_difference(run.weights, exact.weights);
+      EXPECT_GT(difference, one.half_unit / 100) << name_of(one.dtype) << " " << strategy;
+      EXPECT_LT(difference, one.half_unit * 10) << name_of(one.dtype) << " " << strategy;
+    }
+  }
+}
+
+// Strategies that copy from GPU to GPU.
+TEST(GpusThatDoNotReachEachOther, TrainThroughTheHost) {
+  peer_copies = 0;
+  for (const TrainingCase& one : all_training_cases()) {
+    if (one.name == "dataParallel3" || one.name == "mirrored3" || one.name == "gpipe3of4") {
+      const exec::Execution near = trained(on_gpus, one.job, one.topology);
+      const exec::Execution apart = trained(on_gpus_apart, one.job, one.topology);
+      EXPECT_EQ(near.weights, apart.weights) << one.name;
+      EXPECT_EQ(near.losses, apart.losses) << one.name;
+    }
+  }
+  EXPECT_GT(peer_copies, 0);
+}
+
+}  // namespace
+}  // namespace twinrun
