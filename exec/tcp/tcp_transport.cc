@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <deque>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -13,6 +12,7 @@
 #include <fmt/format.h>
 #include <sys/epoll.h>
 
+#include "exec/tcp/begun_messages.h"
 #include "exec/tcp/connection.h"
 #include "exec/tcp/join_processes.h"
 #include "exec/tcp/mailbox.h"
@@ -28,16 +28,6 @@ constexpr int kMostEvents = 32;
 std::span<const char> bytes_of(std::span<const float> data) {
   return {reinterpret_cast<const char*>(data.data()), data.size_bytes()};
 }
-
-// Something that was begun.
-struct Begun {
-  bool is_done = false;
-  Arrival arrival;  // of a receive
-  int other = 0;    // who sends, or is sent to; Transport::kAnybody
-  bool is_receive = false;
-  std::span<char> into;        // of a receive
-  std::span<const char> data;  // of a send
-};
 
 class TcpTransport : public Transport, private FrameTaker {
  public:
@@ -92,10 +82,8 @@ class TcpTransport : public Transport, private FrameTaker {
 
   std::span<char> place_for(int from, const FrameHead& head) override;
   void take(int from, const FrameHead& head) override;
-  void has_left(std::uint64_t sender) override { begun_at(sender).is_done = true; }
+  void has_left(std::uint64_t sender) override { begun_[sender].is_done = true; }
 
-  std::uint64_t begin(Begun begun);
-  Begun& begun_at(std::uint64_t number);
   Peer& peer(int process) { return peers_[static_cast<std::size_t>(process)]; }
   void put(int to, const FrameHead& head, std::span<const char> bytes = {});
   void send_to_itself(std::uint64_t number, const Address& to);
@@ -103,7 +91,7 @@ class TcpTransport : public Transport, private FrameTaker {
   void bring(std::uint64_t taker, Arrived& message);
   void accept(std::uint64_t taker, const Arrived& offer);
   void fill(std::uint64_t taker, std::span<const char> bytes, int from);
-  void take_piece(int from, const FrameHead& head);
+  void take_piece(const FrameHead& head);
   void progress();
   void look_at(const epoll_event& event);
   void watch(Peer& peer, int operation, bool for_writing);
@@ -113,8 +101,7 @@ class TcpTransport : public Transport, private FrameTaker {
   Socket events_;  // an epoll
   std::vector<Peer> peers_;
   Mailbox mailbox_;
-  std::deque<Begun> begun_;          // by number
-  std::vector<std::uint64_t> free_;  // numbers to be used again
+  BegunMessages begun_;
 };
 
 TcpTransport::TcpTransport(int rank, std::vector<Socket> connections)
@@ -141,24 +128,6 @@ void TcpTransport::watch(Peer& peer, int operation, bool for_writing) {
   peer.waits_to_write = for_writing;
 }
 
-std::uint64_t TcpTransport::begin(Begun begun) {
-  if (free_.empty()) {
-    begun_.push_back(begun);
-    return begun_.size() - 1;
-  }
-  const std::uint64_t number = free_.back();
-  free_.pop_back();
-  begun_[number] = begun;
-  return number;
-}
-
-Begun& TcpTransport::begun_at(std::uint64_t number) {
-  if (number >= begun_.size()) {
-    throw std::runtime_error("another process speaks of a message that there is not");
-  }
-  return begun_[number];
-}
-
 // ---- what is sent
 
 void TcpTransport::put(int to, const FrameHead& head, std::span<const char> bytes) {
@@ -173,10 +142,10 @@ void TcpTransport::put(int to, const FrameHead& head, std::span<const char> byte
 }
 
 Request TcpTransport::send_bytes(std::span<const char> data, const Address& to) {
-  Begun begun;
+  BegunMessage begun;
   begun.other = to.process;
   begun.data = data;
-  const std::uint64_t number = begin(begun);
+  const std::uint64_t number = begun_.add(begun);
   if (to.process == rank_) {
     send_to_itself(number, to);
   } else {
@@ -194,7 +163,7 @@ Request TcpTransport::send_bytes(std::span<const char> data, const Address& to) 
 }
 
 void TcpTransport::send_to_itself(std::uint64_t number, const Address& to) {
-  Begun& begun = begun_[number];
+  BegunMessage& begun = begun_[number];
   Arrived message{rank_, begun.data.size(), {}, begun.data.size() > kSmall, number};
   if (!message.is_offer) {
     message.bytes.assign(begun.data.begin(), begun.data.end());
@@ -210,11 +179,11 @@ void TcpTransport::send_to_itself(std::uint64_t number, const Address& to) {
 // ---- what is received
 
 Request TcpTransport::receive_bytes(std::span<char> into, const Address& from) {
-  Begun begun;
+  BegunMessage begun;
   begun.other = from.process;
   begun.is_receive = true;
   begun.into = into;
-  const std::uint64_t taker = begin(begun);
+  const std::uint64_t taker = begun_.add(begun);
   if (auto message = mailbox_.want(from, taker)) {
     bring(taker, *message);
   }
@@ -222,7 +191,7 @@ Request TcpTransport::receive_bytes(std::span<char> into, const Address& from) {
 }
 
 std::span<char> TcpTransport::place_in(std::uint64_t taker, int from, std::uint64_t bytes) {
-  Begun& begun = begun_at(taker);
+  BegunMessage& begun = begun_[taker];
   if (bytes > begun.into.size()) {
     throw std::runtime_error(fmt::format("rank {} has sent {} bytes where {} were awaited", from,
                                          bytes, begun.into.size()));
@@ -240,7 +209,7 @@ void TcpTransport::bring(std::uint64_t taker, Arrived& message) {
 
 void TcpTransport::fill(std::uint64_t taker, std::span<const char> bytes, int from) {
   std::copy(bytes.begin(), bytes.end(), place_in(taker, from, bytes.size()).begin());
-  Begun& begun = begun_at(taker);
+  BegunMessage& begun = begun_[taker];
   begun.arrival = {from, static_cast<std::int64_t>(bytes.size())};
   begun.is_done = true;
 }
@@ -251,7 +220,7 @@ void TcpTransport::accept(std::uint64_t taker, const Arrived& offer) {
     begun_[offer.sender].is_done = true;
     return;
   }
-  Begun& begun = begun_at(taker);
+  BegunMessage& begun = begun_[taker];
   begun.into = place_in(taker, offer.from, offer.size);  // the pieces fill it from its begin
   begun.arrival = {offer.from, 0};
   put(offer.from, {FrameKind::kAccept, 0, 0, 0, 0, offer.sender, taker});
@@ -259,7 +228,7 @@ void TcpTransport::accept(std::uint64_t taker, const Arrived& offer) {
 
 std::span<char> TcpTransport::place_for(int from, const FrameHead& head) {
   if (head.kind == FrameKind::kPiece) {
-    const Begun& begun = begun_at(head.taker);
+    const BegunMessage& begun = begun_[head.taker];
     const auto done = static_cast<std::uint64_t>(begun.arrival.bytes);
     if (begun.arrival.from != from || begun.is_done || head.bytes > begun.into.size() - done) {
       throw std::runtime_error(fmt::format("rank {} sends more than it has offered", from));
@@ -289,7 +258,7 @@ void TcpTransport::take(int from, const FrameHead& head) {
   switch (head.kind) {
     case FrameKind::kMessage:
       if (sender.is_wanted) {
-        Begun& begun = begun_at(sender.taker);
+        BegunMessage& begun = begun_[sender.taker];
         begun.arrival = {from, static_cast<std::int64_t>(head.bytes)};
         begun.is_done = true;
       } else if (const auto taker = mailbox_.taker_of(address)) {  // wanted while it came
@@ -310,9 +279,9 @@ void TcpTransport::take(int from, const FrameHead& head) {
     }
     case FrameKind::kAccept:
       return put(from, {FrameKind::kPiece, 0, 0, 0, 0, head.sender, head.taker},
-                 begun_at(head.sender).data);
+                 begun_[head.sender].data);
     case FrameKind::kPiece:
-      return take_piece(from, head);
+      return take_piece(head);
     case FrameKind::kGoodbye:
       sender.said_goodbye = true;
       return;
@@ -320,20 +289,20 @@ void TcpTransport::take(int from, const FrameHead& head) {
   throw std::runtime_error(fmt::format("rank {} sends what makes no sense", from));
 }
 
-void TcpTransport::take_piece(int /*from*/, const FrameHead& head) {
-  Begun& begun = begun_at(head.taker);
+void TcpTransport::take_piece(const FrameHead& head) {
+  BegunMessage& begun = begun_[head.taker];
   begun.arrival.bytes += static_cast<std::int64_t>(head.bytes);
   begun.is_done = static_cast<std::uint64_t>(begun.arrival.bytes) == begun.into.size();
 }
 
 std::optional<Arrival> TcpTransport::test(Request& request) {
   const auto number = static_cast<std::uint64_t>(request);
-  if (!begun_at(number).is_done) {
+  if (!begun_[number].is_done) {
     progress();
   }
-  const Begun& begun = begun_[number];
+  const BegunMessage& begun = begun_[number];
   if (begun.is_done) {
-    free_.push_back(number);
+    begun_.take_back(number);
     return begun.arrival;
   }
   if (begun.is_receive && begun.other >= 0 && begun.other != rank_ &&
