@@ -85,6 +85,16 @@ Machine dgx(const FakeSystem& system) {
   return machine;
 }
 
+// The same for those who change nothing about the files.
+Machine dgx() {
+  static const Machine machine = [] {
+    FakeSystem system;
+    add_dgx(system);
+    return dgx(system);
+  }();
+  return machine;
+}
+
 // By hand: gen4 x16 is 24 GB/s to NCCL and 31.5 on the wire, a third-generation NVLink 20 and 25,
 // sockets of AMD 16 (NCCL's tables, cuda-nccl-cpu 3); the peak is 4 cores x 32 FLOP x 3.4 GHz; four
 // cores copy four times the 8.7 GB/s of one.
@@ -141,9 +151,7 @@ constexpr const char* kDgx = R"({
 })";
 
 TEST(MachineTopology, ADgxIsFoundWhole) {
-  FakeSystem system;
-  add_dgx(system);
-  const Discovered found = discover(dgx(system));
+  const Discovered found = discover(dgx());
   expect_same(found.text, kDgx);
   EXPECT_THAT(found.warnings, IsEmpty());
 }
@@ -184,9 +192,7 @@ TEST(MachineTopology, WithoutADriverGpusAreThereByTheirPciIds) {
 
 // Two GPUs of a desktop whose driver denies direct transfers.
 TEST(MachineTopology, PeersThatTheDriverDeniesDoNotTalkDirectly) {
-  FakeSystem system;
-  add_dgx(system);
-  Machine machine = dgx(system);
+  Machine machine = dgx();
   for (DriverGpu& gpu : machine.gpus) {
     gpu.links.clear();
     gpu.peers.clear();
@@ -195,9 +201,7 @@ TEST(MachineTopology, PeersThatTheDriverDeniesDoNotTalkDirectly) {
 }
 
 TEST(MachineTopology, APairThatTheDriverDeniesIsAnOverride) {
-  FakeSystem system;
-  add_dgx(system);
-  Machine machine = dgx(system);
+  Machine machine = dgx();
   std::erase(machine.gpus[2].peers, dgx_gpu(5));  // one way is enough
   const TopologySpec spec = spec_of(discover(machine).text);
   ASSERT_EQ(spec.overrides.size(), 1U);
@@ -208,9 +212,7 @@ TEST(MachineTopology, APairThatTheDriverDeniesIsAnOverride) {
 
 // Pairs at different sockets do not talk directly anyway: nothing to say about them.
 TEST(MachineTopology, DeniedPairsThatAreTooFarAnywayAreLeftAlone) {
-  FakeSystem system;
-  add_dgx(system);
-  Machine machine = dgx(system);
+  Machine machine = dgx();
   for (std::size_t i = 0; i < 8; ++i) {
     machine.gpus[i].links.clear();
     std::erase_if(machine.gpus[i].peers, [&](const std::string& bus_id) {
@@ -224,18 +226,14 @@ TEST(MachineTopology, DeniedPairsThatAreTooFarAnywayAreLeftAlone) {
 
 // CUDA's order is what `execute --backend cuda` counts by.
 TEST(MachineTopology, GpusAreInTheDriversOrder) {
-  FakeSystem system;
-  add_dgx(system);
-  Machine machine = dgx(system);
+  Machine machine = dgx();
   std::reverse(machine.gpus.begin(), machine.gpus.end());
   const TopologySpec spec = spec_of(discover(machine).text);
   EXPECT_EQ(spec.templates.front().parts.front().ids.front(), dgx_gpu(7));
 }
 
 TEST(MachineTopology, AGpuOfOtherMemoryIsADeviceOfItsOwn) {
-  FakeSystem system;
-  add_dgx(system);
-  Machine machine = dgx(system);
+  Machine machine = dgx();
   machine.gpus[3].name = "NVIDIA A100-SXM4-10C";
   machine.gpus[3].memory = {std::int64_t{10} << 30};
   const TopologySpec spec = spec_of(discover(machine).text);
@@ -253,9 +251,7 @@ TEST(MachineTopology, AGpuOfOtherMemoryIsADeviceOfItsOwn) {
 }
 
 TEST(MachineTopology, AGpuThatTheDriverDoesNotHaveIsLeftOut) {
-  FakeSystem system;
-  add_dgx(system);
-  Machine machine = dgx(system);
+  Machine machine = dgx();
   machine.gpus.pop_back();  // given to a virtual machine
   const Discovered found = discover(machine);
   EXPECT_THAT(found.warnings, ElementsAre("W0212"));
