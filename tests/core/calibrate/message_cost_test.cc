@@ -31,7 +31,7 @@ TEST(FitMessageCost, ATenthOfWildTimesHardlyMoveIt) {
   for (int round = 0; round < 5; ++round) {
     for (const MessageTime& time : times(7e-6, 3e9, kAllSizes)) {
       const std::size_t i = all.size();
-      const double noise = 1 + 0.02 * ((i * 7 % 11) / 5.0 - 1);
+      const double noise = 1 + 0.02 * (static_cast<double>(i * 7 % 11) / 5.0 - 1);
       all.push_back({time.bytes, time.seconds * (i % 10 == 3 ? 20 : noise)});
     }
   }
