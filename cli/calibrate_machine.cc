@@ -155,6 +155,8 @@ Calibration measure_threads(const MachineArguments& arguments, const MeasureProg
   machine.compute = measure_compute(run, product_sizes(arguments.quick), progress);
   MessageSizes sizes;
   sizes.rounds = arguments.quick ? 1 : sizes.rounds;
+  machine.wake_s = measure_wake(run, device_names(2, "cpu{}"));
+  sizes.wake_s = machine.wake_s;
   machine.message =
       fit_message_cost(measure_messages(run, device_names(2, "cpu{}"), sizes, progress));
   machine.overlap =
@@ -168,9 +170,6 @@ Calibration measure_processes(const MachineArguments& arguments, const MeasurePr
   const RunPlan run = run_in_processes(folder, arguments.processes);
   MessageSizes sizes;
   sizes.rounds = arguments.quick ? 1 : 2;
-  sizes.latency_s = 50e-6;
-  sizes.bytes_per_s = 100e6;  // a network's; over shared memory fewer messages do as well
-  sizes.seconds_a_size = 0.1;
   const std::vector<std::string> names = device_names(arguments.processes, "node{}/cpu0");
   machine.message = fit_message_cost(measure_messages(run, {names[0], names[1]}, sizes, progress));
   machine.overlap = measure_overlap(run, names, machine.message, progress);
@@ -194,8 +193,9 @@ Table found_table(const MeasuredMachine& machine, const TopologySpec& spec) {
                         to_text(device.peak[static_cast<std::size_t>(Dtype::kFp32)]),
                         machine.compute.spread_pct, "fp32, one core"});
   table.rows.push_back(
-      {"copy of 32 MiB", to_text(device.memory_bandwidth), Cell(), "read and written, one core"});
+      {"copy of 16 MiB", to_text(device.memory_bandwidth), Cell(), "read and written, one core"});
   table.rows.push_back({"time between ops", to_text(device.launch_overhead), Cell(), ""});
+  table.rows.push_back({"wake of a thread", to_text(spec.cores.front().wake), Cell(), ""});
   table.rows.push_back({"message latency", to_text(Time{std::llround(message.latency_s * 1e12)}),
                         link.spread_pct, message.knows_latency ? "" : "not determined"});
   table.rows.push_back({"message bandwidth", to_text(link.bandwidth), link.spread_pct,

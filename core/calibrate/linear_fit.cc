@@ -106,13 +106,11 @@ Column weighted_solution(const LinearRows& rows, const Column& weights) {
       }
     }
   }
-  double largest = 0;
-  for (std::size_t a = 0; a < n; ++a) {
-    largest = std::max(largest, matrix[a * n + a]);
-  }
+  // Each column by its own size, so that units do not matter.
   const double tie = std::max(kSmallestTie, rows.alike * rows.alike);
   for (std::size_t a = 0; a < n; ++a) {
-    matrix[a * n + a] += tie * (largest > 0 ? largest : 1);
+    double& diagonal = matrix[a * n + a];
+    diagonal = diagonal > 0 ? diagonal * (1 + tie) : 1;
   }
   return solve_symmetric(std::move(matrix), std::move(right));
 }

@@ -99,6 +99,7 @@ CoresSpec cores_of(const MeasuredMachine& machine) {
   cores.count = machine.cores;
   cores.moves =
       three_digit_rate(std::max(machine.overlap.moved_per_core_s, machine.message.bytes_per_s));
+  cores.wake = three_digit_time(machine.wake_s);
   cores.source = fmt::format("{}; compute beside messages took {:.2f} times as long",
                              machine.source, machine.overlap.slowdown);
   return cores;

@@ -16,6 +16,7 @@ struct MeasuredMachine {
   Bytes memory{};
   ComputeSpeed compute;
   MessageCost message;
+  double wake_s = 0;  // of a thread
   OverlapCost overlap;
 };
 

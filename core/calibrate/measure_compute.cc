@@ -23,6 +23,10 @@ constexpr std::int64_t kFewestSteps = 5;
 constexpr std::int64_t kMostSteps = 40;
 constexpr double kGuessedFlops = 50e9;  // a second; only the number of steps depends on it
 constexpr double kGuessedRate = 10e9;   // bytes a second
+constexpr std::int64_t kLargestCopy = 16 << 20;
+// An update finds weights and gradients where a step of so many samples has left them. After fewer
+// they are still in the nearest cache, as in no training that is worth its while.
+constexpr std::uint32_t kSamplesForUpdates = 32;
 
 // One CPU, for plans of one device.
 Topology one_device() {
@@ -85,13 +89,24 @@ Plan training_of(const Shape& shape, double seconds, const Topology& topology) {
   return std::move(compiled->plan);
 }
 
-// Ops that pass over so many bytes, half read and half written.
+// Ops that pass over so many bytes, half read and half written, each after a pass over all of the
+// memory: a copy in training finds its data in no near cache either. Another device helps to write
+// the memory first: what nobody wrote is one page of zeros, which every cache holds.
 Plan copies_of(std::int64_t bytes, double seconds) {
   const auto count = std::clamp<std::int64_t>(
-      std::llround(seconds * kGuessedRate / static_cast<double>(bytes)), kFewestSteps, kMostSteps);
+      std::llround(seconds * kGuessedRate / static_cast<double>(bytes + kLargestCopy)),
+      kFewestSteps, kMostSteps);
   PlanBuilder builder("calibration: copies");
-  const StreamId stream = builder.stream(builder.add_device("cpu0"), "compute");
+  const std::vector<DeviceId> devices = {builder.add_device("cpu0"), builder.add_device("cpu1")};
+  const GroupId both = builder.add_group("both", devices);
+  for (const DeviceId device : devices) {
+    builder.add_collective(fmt::format("write@{}", index_of(device)),
+                           builder.stream(device, "compute"),
+                           {.group = both, .bytes = {kLargestCopy / 2}, .algorithm = "ring"});
+  }
+  const StreamId stream = builder.stream(devices[0], "compute");
   for (std::int64_t i = 0; i < kSkippedSteps + count; ++i) {
+    builder.add_compute(fmt::format("step{}/pass@rank0", i), stream, {.bytes = {kLargestCopy}});
     builder.add_compute(fmt::format("step{}/copy@rank0", i), stream, {.bytes = {bytes}});
   }
   return std::move(builder).finish();
@@ -99,9 +114,8 @@ Plan copies_of(std::int64_t bytes, double seconds) {
 
 std::vector<std::int64_t> copy_sizes() {
   constexpr std::int64_t kSmallest = 2 << 10;
-  constexpr std::int64_t kLargest = 32 << 20;
   std::vector<std::int64_t> out;
-  for (std::int64_t bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
+  for (std::int64_t bytes = kSmallest; bytes <= kLargestCopy; bytes *= 2) {
     out.push_back(bytes);
   }
   return out;
@@ -119,18 +133,18 @@ ComputeSpeed measure_compute(const RunPlan& run,
       static_cast<std::size_t>(sizes.rounds) * (shapes.size() + copies.size());
   std::size_t done = 0;
   OpSamples samples;
-  const auto add = [&](const Plan& plan) {
+  const auto add = [&](const Plan& plan, bool counts_updates) {
     if (progress) {
       progress("products, activations, copies", done++, plans);
     }
-    samples.add(plan, run(plan), kSkippedSteps);
+    samples.add(plan, run(plan), {kSkippedSteps, counts_updates});
   };
   for (int round = 0; round < sizes.rounds; ++round) {
     for (const Shape& shape : shapes) {
-      add(training_of(shape, sizes.seconds_a_plan, topology));
+      add(training_of(shape, sizes.seconds_a_plan, topology), shape.samples >= kSamplesForUpdates);
     }
     for (const std::int64_t bytes : copies) {
-      add(copies_of(bytes, sizes.seconds_a_plan));
+      add(copies_of(bytes, sizes.seconds_a_plan), true);
     }
   }
   return {samples.grids(), samples.streaming(), samples.op_overhead(), samples.spread_pct()};

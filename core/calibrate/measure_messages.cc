@@ -15,13 +15,11 @@ namespace {
 
 constexpr std::int64_t kFewestMessages = 10;
 constexpr std::int64_t kMostMessages = 1000;
-constexpr std::int64_t kSkipped = 4;  // messages, while threads wake and memory is touched first
+constexpr std::int64_t kSkipped = 3;  // messages, while threads wake and memory is touched first
 
-std::int64_t messages_for(std::int64_t bytes, const MessageSizes& sizes) {
-  const double each = sizes.latency_s + static_cast<double>(bytes) / sizes.bytes_per_s;
-  return kSkipped + std::clamp<std::int64_t>(std::llround(sizes.seconds_a_size / each),
-                                             kFewestMessages, kMostMessages);
-}
+// What a device passes over before each message, half read and half written: then what the message
+// carries is where training leaves it, in no near cache, and whoever comes first sleeps.
+constexpr Bytes kWorked{16 << 20};
 
 // Devices with a stream each, on which they talk to all others.
 struct Talkers {
@@ -39,27 +37,44 @@ struct Talkers {
   GroupId all{};
 };
 
-// To and fro between the first two. Returns the first device's ops.
-std::vector<OpId> add_ping_pong(PlanBuilder& builder,
-                                const Talkers& talkers,
-                                Bytes bytes,
-                                std::int64_t count) {
-  std::vector<OpId> of_first;
-  OpId last_received = no_id<OpId>();
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto from = static_cast<std::size_t>(i % 2);
-    const OpId send = builder.add_send(fmt::format("message{}x{}/send", bytes.count, i),
-                                       talkers.streams[from], {talkers.devices[1 - from], bytes});
-    const OpId receive =
-        builder.add_recv(fmt::format("message{}x{}/receive", bytes.count, i),
-                         talkers.streams[1 - from], {talkers.devices[from], bytes});
-    if (last_received != no_id<OpId>()) {
-      builder.depend(send, last_received);  // an answer
-    }
-    last_received = receive;
-    of_first.push_back(from == 0 ? send : receive);
+// Ops that meet: a send and its receive, or those of a collective.
+using Meeting = std::vector<OpId>;
+
+// By rank.
+std::vector<OpId> add_work(PlanBuilder& builder, const Talkers& talkers, const std::string& name) {
+  std::vector<OpId> out;
+  for (std::size_t rank = 0; rank < talkers.names.size(); ++rank) {
+    out.push_back(builder.add_compute(fmt::format("{}/work@{}", name, talkers.names[rank]),
+                                      talkers.streams[rank], {.bytes = kWorked}));
   }
-  return of_first;
+  return out;
+}
+
+Meeting add_message(PlanBuilder& builder,
+                    const Talkers& talkers,
+                    Bytes bytes,
+                    const std::string& name,
+                    std::size_t from) {
+  return {
+      builder.add_send(name + "/send", talkers.streams[from], {talkers.devices[1 - from], bytes}),
+      builder.add_recv(name + "/receive", talkers.streams[1 - from],
+                       {talkers.devices[from], bytes})};
+}
+
+Meeting add_sum(PlanBuilder& builder,
+                const Talkers& talkers,
+                Bytes bytes,
+                const std::string& name) {
+  Meeting out;
+  for (std::size_t rank = 0; rank < talkers.names.size(); ++rank) {
+    out.push_back(builder.add_collective(fmt::format("{}@{}", name, talkers.names[rank]),
+                                         talkers.streams[rank],
+                                         {.kind = CollectiveKind::kAllReduce,
+                                          .group = talkers.all,
+                                          .bytes = bytes,
+                                          .algorithm = "ring"}));
+  }
+  return out;
 }
 
 // Returns the first device's ops.
@@ -69,33 +84,49 @@ std::vector<OpId> add_sums(PlanBuilder& builder,
                            std::int64_t count) {
   std::vector<OpId> of_first;
   for (std::int64_t i = 0; i < count; ++i) {
-    for (std::size_t rank = 0; rank < talkers.names.size(); ++rank) {
-      const OpId op = builder.add_collective(
-          fmt::format("sum{}x{}@{}", bytes.count, i, talkers.names[rank]), talkers.streams[rank],
-          {.kind = CollectiveKind::kAllReduce,
-           .group = talkers.all,
-           .bytes = bytes,
-           .algorithm = "ring"});
-      if (rank == 0) {
-        of_first.push_back(op);
-      }
-    }
+    of_first.push_back(
+        add_sum(builder, talkers, bytes, fmt::format("sum{}x{}", bytes.count, i)).front());
   }
   return of_first;
 }
 
-// From the end of the first few to the end of the last.
-double seconds_each(const std::vector<OpId>& ops, const Trace& trace) {
-  const Time first = trace.ops[index_of(ops[kSkipped - 1])].end;
-  const Time last = trace.ops[index_of(ops.back())].end;
-  return to_seconds(last - first) / static_cast<double>(ops.size() - kSkipped);
+// From when the last of them was ready to when the last had ended.
+double seconds_of(const Meeting& meeting, const Trace& trace) {
+  Time ready{};
+  Time end{};
+  for (const OpId op : meeting) {
+    ready = std::max(ready, trace.ops[index_of(op)].ready);
+    end = std::max(end, trace.ops[index_of(op)].end);
+  }
+  return to_seconds(end - ready);
 }
 
 struct Row {
   std::int64_t bytes = 0;
-  std::vector<OpId> ops;
-  double messages_an_op = 1;
+  double messages = 1;
+  std::vector<Meeting> meetings;
 };
+
+// Messages in turn to and fro, and sums over a ring of two: each sends a half, and then another.
+void add_rows(PlanBuilder& builder,
+              const Talkers& talkers,
+              std::int64_t bytes,
+              std::vector<Row>& rows) {
+  Row messages{bytes, 1, {}};
+  Row sums{bytes, 2, {}};
+  for (std::int64_t i = 0; i < kSkipped + kFewestMessages; ++i) {
+    const std::string name = fmt::format("message{}x{}", bytes, i);
+    const std::vector<OpId> work = add_work(builder, talkers, name);
+    const auto from = static_cast<std::size_t>(i % 2);
+    messages.meetings.push_back(add_message(builder, talkers, {bytes}, name, from));
+    builder.depend(messages.meetings.back().front(), work[from]);  // what it sends is new
+    const std::string sum = fmt::format("sum{}x{}", bytes, i);
+    add_work(builder, talkers, sum);
+    sums.meetings.push_back(add_sum(builder, talkers, {2 * bytes}, sum));
+  }
+  rows.push_back(std::move(messages));
+  rows.push_back(std::move(sums));
+}
 
 void add_round(const RunPlan& run,
                const std::vector<std::string>& names,
@@ -103,19 +134,43 @@ void add_round(const RunPlan& run,
                std::vector<MessageTime>& out) {
   PlanBuilder builder("calibration: messages");
   const Talkers talkers(builder, names);
+  add_sum(builder, talkers, {kWorked.count / 2}, "write");  // so that no page is one of zeros
   std::vector<Row> rows;
   for (const std::int64_t bytes : sizes.bytes) {
-    const std::int64_t count = messages_for(bytes, sizes);
-    rows.push_back({bytes, add_ping_pong(builder, talkers, {bytes}, count), 1});
-    // A ring of two sends a half of the array, and then another.
-    rows.push_back({bytes, add_sums(builder, talkers, {2 * bytes}, count), 2});
+    add_rows(builder, talkers, bytes, rows);
   }
   const Plan plan = std::move(builder).finish();
   const Trace trace = run(plan);
   for (const Row& row : rows) {
-    out.push_back(
-        {static_cast<double>(row.bytes), seconds_each(row.ops, trace) / row.messages_an_op});
+    std::vector<double> seconds;
+    for (std::size_t i = kSkipped; i < row.meetings.size(); ++i) {
+      seconds.push_back(seconds_of(row.meetings[i], trace));
+    }
+    const double work = std::max(median(std::move(seconds)) - sizes.wake_s, 1e-8);
+    out.push_back({static_cast<double>(row.bytes), work / row.messages});
   }
+}
+
+// ---- waking
+
+constexpr std::uint32_t kWakeSide = 128;  // of a product: tens of microseconds, so others sleep
+constexpr int kWakes = 100;
+
+// One after the other on two devices, each waiting for the other's last.
+std::vector<OpId> add_turns(PlanBuilder& builder, const std::vector<std::string>& names) {
+  const Kernel kernel{KernelKind::kGemm, kWakeSide, kWakeSide, kWakeSide, {}, {}};
+  std::vector<OpId> turns;
+  for (std::size_t i = 0; i < kWakes; ++i) {
+    const std::string& name = names[i % 2];
+    const OpId op = builder.add_compute(
+        fmt::format("turn{}@{}", i, name), builder.stream(builder.add_device(name), "compute"),
+        {.flops = 2.0 * kWakeSide * kWakeSide * kWakeSide, .kernel = kernel});
+    if (!turns.empty()) {
+      builder.depend(op, turns.back());
+    }
+    turns.push_back(op);
+  }
+  return turns;
 }
 
 // ---- compute beside communication
@@ -200,6 +255,18 @@ Overlap overlap_once(const RunPlan& run,
 }
 
 }  // namespace
+
+double measure_wake(const RunPlan& run, const std::vector<std::string>& devices) {
+  PlanBuilder builder("calibration: turns");
+  const std::vector<OpId> turns = add_turns(builder, devices);
+  const Trace trace = run(std::move(builder).finish());
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < turns.size(); ++i) {
+    gaps.push_back(
+        to_seconds(trace.ops[index_of(turns[i])].start - trace.ops[index_of(turns[i - 1])].end));
+  }
+  return std::max(median(std::move(gaps)), 0.0);
+}
 
 std::vector<MessageTime> measure_messages(const RunPlan& run,
                                           const std::vector<std::string>& devices,

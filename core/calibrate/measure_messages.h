@@ -9,18 +9,19 @@
 
 namespace twinrun {
 
+// How long a thread takes to wake when what it waits for has ended: the median over turns that two
+// devices take.
+double measure_wake(const RunPlan& run, const std::vector<std::string>& devices);
+
 struct MessageSizes {
   std::vector<std::int64_t> bytes = {4, 1 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
   int rounds = 3;
-  double seconds_a_size = 0.02;
-  // A guess: how many messages are sent depends on it, and nothing else.
-  double latency_s = 10e-6;
-  double bytes_per_s = 5e9;
+  double wake_s = 0;  // of those that wait for the last to come: no part of a message
 };
 
-// Two devices that send to each other in turn, and that sum arrays over a ring of two: the time of
-// a message is that of many in a row over their number, waking the other side included. One plan a
-// round, with all sizes in it: some backends take a second to start one.
+// Two devices that send to each other in turn, and that sum arrays over a ring of two, between them
+// passing over memory as training does. One plan a round, with all sizes in it: some backends take
+// a second to start one.
 std::vector<MessageTime> measure_messages(const RunPlan& run,
                                           const std::vector<std::string>& devices,
                                           const MessageSizes& sizes,

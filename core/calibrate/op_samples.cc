@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kPointsApart = 1.5;
 constexpr std::string_view kLoss = "loss";
+constexpr std::string_view kUpdate = "update";
 
 // Three digits after the point are nanoseconds: more says nothing, and files stay readable.
 double whole_ns(double us) { return std::max(std::round(us * 1e3) / 1e3, 1e-3); }
@@ -27,15 +28,16 @@ std::vector<std::uint32_t> sorted(const std::set<std::uint32_t>& values) {
 
 }  // namespace
 
-void OpSamples::add(const Plan& plan, const Trace& trace, std::int64_t skipped_steps) {
+void OpSamples::add(const Plan& plan, const Trace& trace, const Counted& counted) {
   const auto is_counted = [&](OpId op) {
-    return plan.kind(op) == OpKind::kCompute && step_of(plan.id(op)).value_or(-1) >= skipped_steps;
+    return plan.kind(op) == OpKind::kCompute &&
+           step_of(plan.id(op)).value_or(-1) >= counted.from_step;
   };
+  std::map<StreamingKey, std::vector<double>> streaming;
   for (std::size_t s = 0; s < plan.stream_count(); ++s) {
     const OpTimes* before = nullptr;
     for (const OpId op : plan.stream_ops(id_at<StreamId>(s))) {
       const OpTimes& times = trace.ops[index_of(op)];
-      const Kernel* const kernel = plan.kernel(op);
       if (!is_counted(op)) {
         continue;
       }
@@ -43,14 +45,20 @@ void OpSamples::add(const Plan& plan, const Trace& trace, std::int64_t skipped_s
         gaps_us_.push_back(to_microseconds(times.start - before->end));
       }
       before = &times;
+      const Kernel* const kernel = plan.kernel(op);
       const double us = to_microseconds(times.end - times.start);
       if (kernel != nullptr && kernel->m > 0) {
         products_[{std::string(product_pass(*kernel)), kernel->m, kernel->n, kernel->k}].push_back(
             us);
       } else if (kernel == nullptr || kernel->layer != kLoss) {
-        streaming_[{std::string(streaming_kind(kernel)), plan.compute(op).bytes.count}].push_back(
+        streaming[{std::string(streaming_kind(kernel)), plan.compute(op).bytes.count}].push_back(
             us);
       }
+    }
+  }
+  for (auto& [key, us] : streaming) {
+    if (counted.updates || key.kind != kUpdate) {
+      streaming_[key].push_back(median(std::move(us)));
     }
   }
 }

@@ -28,9 +28,14 @@ class OpSamples {
     auto operator<=>(const StreamingKey&) const = default;
   };
 
-  // The compute ops of a run on one stream, but for those of the first so many steps (and of the
-  // set-up, which belongs to none). A loss is left out: it is bound by neither products nor bytes.
-  void add(const Plan& plan, const Trace& trace, std::int64_t skipped_steps);
+  // Which ops of a run count.
+  struct Counted {
+    std::int64_t from_step = 0;  // and none of the set-up, which belongs to no step
+    bool updates = true;
+  };
+  // The compute ops of a run on one stream. A loss is left out: it is bound by neither products nor
+  // bytes.
+  void add(const Plan& plan, const Trace& trace, const Counted& counted);
 
   // One grid a pass. Every shape that its axes span must have been added.
   [[nodiscard]] std::vector<ProductGrid> grids() const;
@@ -43,7 +48,7 @@ class OpSamples {
   [[nodiscard]] ProductGrid grid(const std::string& pass) const;
 
   std::map<ProductKey, std::vector<double>> products_;     // microseconds
-  std::map<StreamingKey, std::vector<double>> streaming_;  // microseconds
+  std::map<StreamingKey, std::vector<double>> streaming_;  // microseconds: the median of each run
   std::vector<double> gaps_us_;
 };
 

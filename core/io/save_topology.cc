@@ -342,6 +342,7 @@ Json saved(const CoresSpec& cores) {
   if (cores.moved_by != MovedBy::kReceiver) {
     json["moved_by"] = kMovedByWords[static_cast<std::size_t>(cores.moved_by)];
   }
+  put(json, "wake", cores.wake);
   put_number(json, "spread_pct", cores.spread_pct);
   put(json, "source", cores.source);
   return json;

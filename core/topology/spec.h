@@ -218,6 +218,7 @@ struct CoresSpec {
   CoreSharing sharing = CoreSharing::kMachine;
   Bandwidth moves{};  // what one core moves when it does nothing else
   MovedBy moved_by = MovedBy::kReceiver;
+  Time wake{};  // from the end of an op to the start of one in another stream that slept for it
   double spread_pct = 0;
   std::string source;
   Place place;

@@ -39,6 +39,7 @@ class Topology {
     double cores = 1;
     Bandwidth moves{};  // what one core moves when it does nothing else
     MovedBy moved_by = MovedBy::kReceiver;
+    Time wake{};  // of a stream that slept until an op of another ended
   };
 
   [[nodiscard]] const std::string& name() const { return name_; }

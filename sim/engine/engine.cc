@@ -160,7 +160,7 @@ void Engine::handle_timers(Time now) {
   while (timers_.next() == now) {
     const Timers::Due due = timers_.take();
     if (due.kind == Timers::Kind::kOp) {
-      computed_.push_back(id_at<OpId>(due.subject));
+      handle_op_timer(id_at<OpId>(due.subject), due.version);
     } else if (due.version == processors_[due.subject].version()) {
       processors_[due.subject].advance_to(now, computed_);
       watch_processor(due.subject);
@@ -171,6 +171,17 @@ void Engine::handle_timers(Time now) {
     }
   }
   finish_computed();
+}
+
+void Engine::handle_op_timer(OpId op, std::uint32_t what) {
+  switch (what) {
+    case kIsAwake:
+      return ready_.push_back(op);
+    case kHaveMet:
+      return start_together(op);
+    default:
+      return computed_.push_back(op);
+  }
 }
 
 void Engine::finish_computed() {
@@ -221,7 +232,7 @@ void Engine::become_ready(OpId op) {
     case OpKind::kCollective: {
       const auto instance = id_at<InstanceId>(state.meets);
       if (--missing_[index_of(instance)] == 0) {
-        start_collective(instance);
+        meet(op);
       } else if (state.is_first) {  // the others are mostly ready in a moment
         plan_.fetch_collective(op);
         __builtin_prefetch(&method_[index_of(instance)]);
@@ -232,7 +243,7 @@ void Engine::become_ready(OpId op) {
     case OpKind::kRecv: {
       const auto partner = id_at<OpId>(state.meets);
       if (times_[index_of(partner)].ready != kNotYetReady) {
-        start_message(state.kind == OpKind::kSend ? op : partner);
+        meet(op);
       }
       return;
     }
@@ -247,6 +258,24 @@ void Engine::become_ready(OpId op) {
       const Time given = is_free ? Time{} : plan_.duration(op).value_or(Time{});
       return finish_after(op, with_noise(options_.noise, op, given));
     }
+  }
+}
+
+// All are there; those that came before this one sleep.
+void Engine::meet(OpId last) {
+  if (const Time wake = wake_of(last); wake.ps > 0) {
+    timers_.set(later(now_, wake), {Timers::Kind::kOp, static_cast<std::uint32_t>(last), kHaveMet});
+  } else {
+    start_together(last);
+  }
+}
+
+void Engine::start_together(OpId op) {
+  const OpState& state = states_[index_of(op)];
+  if (state.kind == OpKind::kCollective) {
+    start_collective(id_at<InstanceId>(state.meets));
+  } else {
+    start_message(state.kind == OpKind::kSend ? op : id_at<OpId>(state.meets));
   }
 }
 
@@ -280,19 +309,28 @@ void Engine::finish(OpId op) {
   }
   if (state.has_successors) {
     for (const OpId successor : plan_.successors(op)) {
-      release(successor);
+      release(successor, true);
     }
   }
   if (state.next != no_id<OpId>()) {
-    release(state.next);
+    release(state.next, false);
   }
 }
 
-// One that it waited for has ended.
-void Engine::release(OpId op) {
-  if (--states_[index_of(op)].waits == 0) {
+// One that it waited for has ended: the last, and in another stream, and its own sleeps.
+void Engine::release(OpId op, bool is_of_another) {
+  if (--states_[index_of(op)].waits != 0) {
+    return;
+  }
+  if (const Time wake = is_of_another ? wake_of(op) : Time{}; wake.ps > 0) {
+    timers_.set(later(now_, wake), {Timers::Kind::kOp, static_cast<std::uint32_t>(op), kIsAwake});
+  } else {
     ready_.push_back(op);
   }
+}
+
+Time Engine::wake_of(OpId op) const {
+  return cores_.empty() ? Time{} : cores_.wake(vertex_[index_of(plan_.device(op))]);
 }
 
 std::string_view Engine::first_unended() const {

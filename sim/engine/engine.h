@@ -36,6 +36,10 @@ class Engine {
   Simulation run();
 
  private:
+  // What an op's timer is for, besides its end.
+  static constexpr std::uint32_t kIsAwake = 1;
+  static constexpr std::uint32_t kHaveMet = 2;
+
   // What a transfer belongs to.
   enum class Owner : std::uint8_t { kCopy, kMessage, kFluid, kStep, kCompute };
   struct Transit {
@@ -68,12 +72,16 @@ class Engine {
   void fetch_to_start(OpId op) const;
   void fetch_to_finish(OpId op) const;
   void finish_computed();
-  void release(OpId op);
+  void release(OpId op, bool is_of_another);
+  [[nodiscard]] Time wake_of(OpId op) const;
+  void handle_op_timer(OpId op, std::uint32_t what);
   void run_instant(Time now);
   void handle_timers(Time now);
   void handle_transfers();
   void start_ready();
   void become_ready(OpId op);
+  void meet(OpId last);
+  void start_together(OpId op);
   void start_op(OpId op);
   void start_compute(OpId op);
   void start_copy(OpId op);

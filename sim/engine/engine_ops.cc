@@ -69,7 +69,8 @@ void Engine::start_copy(OpId op) {
 Time Engine::latency_left(OpId send, Time latency) const {
   const OpId receive = plan_.message(send).partner;
   const LastMessage& last = last_message_[index_of(plan_.stream(send))];
-  if (last.receiver != plan_.stream(receive)) {
+  const bool sleeps = wake_of(send).ps > 0;  // nothing leaves before both ends are awake
+  if (sleeps || last.receiver != plan_.stream(receive)) {
     return latency;
   }
   Time could_leave = last.end - latency;

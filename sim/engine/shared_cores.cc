@@ -25,6 +25,11 @@ std::optional<SharedCores::Task> SharedCores::task(VertexId device, Time work) c
   return Task{link_of_group_[*number], {static_cast<std::int64_t>(bytes)}, moves};
 }
 
+Time SharedCores::wake(VertexId device) const {
+  const auto number = topology_.core_group(device);
+  return number ? topology_.core_groups()[*number].wake : Time{};
+}
+
 std::span<const LinkId> SharedCores::with_cores(std::span<const LinkId> links,
                                                 VertexId from,
                                                 VertexId to) {

@@ -37,6 +37,9 @@ class SharedCores {
   // What a device's compute is to the network; nothing when it shares no cores.
   [[nodiscard]] std::optional<Task> task(VertexId device, Time work) const;
 
+  // How long a stream of the device takes to wake, when it waited for an op of another.
+  [[nodiscard]] Time wake(VertexId device) const;
+
   // The links of a message with the cores that it costs. Valid until the next call.
   std::span<const LinkId> with_cores(std::span<const LinkId> links, VertexId from, VertexId to);
 

@@ -125,6 +125,33 @@ TEST_F(OnSharedCores, DevicesThatAreNotNamedHaveTheirOwn) {
   EXPECT_NEAR(end_us(trace, c), 6, 1e-3);
 }
 
+const std::string kSleepy = R"({"vertices": "cpu*", "count": 4, "moves": "8GB/s", "wake": "3us"})";
+
+// Waits for another stream: 6 us, and 3 until it is awake. Its own stream's next needs no waking.
+TEST_F(OnSharedCores, AStreamThatWaitedForAnotherHasToWake) {
+  const OpId first = compute(0, 6, "first");
+  const OpId waits = compute(1, 5, "waits");
+  const OpId next = compute(1, 1, "next");
+  builder_.depend(waits, first);
+  const Trace trace = run(kSleepy);
+  EXPECT_NEAR(end_us(trace, waits), 6 + 3 + 5, 1e-3);
+  EXPECT_NEAR(end_us(trace, next), 6 + 3 + 5 + 1, 1e-3);
+}
+
+TEST_F(OnSharedCores, AStreamThatWasBusyMeanwhileIsAwake) {
+  const OpId first = compute(0, 6, "first");
+  compute(1, 10, "busy");
+  const OpId after = compute(1, 5, "after");
+  builder_.depend(after, first);
+  EXPECT_NEAR(end_us(run(kSleepy), after), 15, 1e-3);
+}
+
+// Whoever comes first sleeps: 3 us, then 1 us and 40 kB at 4 GB/s.
+TEST_F(OnSharedCores, WhoWaitsForAMessagesOtherEndHasToWake) {
+  const OpId moved = message(2, 3, 40'000);
+  EXPECT_NEAR(end_us(run(kSleepy), moved), 3 + 1 + 10, 1e-2);
+}
+
 TEST_F(OnSharedCores, TheCountOfTheRunWinsOverTheTopologys) {
   const OpId a = compute(0, 6);
   compute(1, 6);

@@ -26,6 +26,7 @@ constexpr double kStreaming = 12e9;  // bytes/s
 constexpr double kLatency = 5e-6;
 constexpr double kLink = 4e9;
 constexpr double kMoves = 20e9;
+constexpr double kWake = 12e-6;
 
 double product_us(double m, double n, double k) { return kSetUp + 2 * m * n * k / kRate * 1e6; }
 
@@ -56,6 +57,7 @@ MeasuredMachine known_machine() {
   machine.compute.streaming = {{"", 1024, {kStreaming}}};
   machine.message = {kLatency, kLink, 0, true, true};
   machine.overlap = {1.2, kMoves};
+  machine.wake_s = kWake;
   return machine;
 }
 
@@ -114,11 +116,17 @@ TEST_F(KnownMachine, TellsItsStreamingRates) {
 }
 
 TEST_F(KnownMachine, TellsLatencyAndBandwidth) {
-  const MessageCost cost = fit_message_cost(measure_messages(run_, both_, {}));
+  MessageSizes sizes;
+  sizes.wake_s = kWake;
+  const MessageCost cost = fit_message_cost(measure_messages(run_, both_, sizes));
   EXPECT_NEAR(cost.latency_s, kLatency, 0.01 * kLatency);
   EXPECT_NEAR(cost.bytes_per_s, kLink, 0.01 * kLink);
   EXPECT_TRUE(cost.knows_latency);
   EXPECT_TRUE(cost.knows_bandwidth);
+}
+
+TEST_F(KnownMachine, TellsHowLongAThreadTakesToWake) {
+  EXPECT_NEAR(measure_wake(run_, both_), kWake, 1e-9);
 }
 
 // A message at 4 of the 20 GB/s that a core moves takes a fifth of it from the product beside it.

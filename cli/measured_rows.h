@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/compare_input.h"
+#include "core/io/nccl_tests_output.h"
+#include "core/io/nvbandwidth_output.h"
+#include "core/plan/plan.h"
+#include "core/topology/topology.h"
+
+namespace twinrun::cli {
+
+// A time that was measured, and the plan whose simulation should take as long.
+struct MeasuredRow {
+  std::string what;
+  Plan plan;
+  double seconds = 0;
+};
+
+// Ops of a run that do the same are one row with the median of their times: compute, copies,
+// messages (from when both ends were ready) and collectives (all ranks). What says neither FLOPs
+// nor bytes, as a profiler's kernels, has no row. The steps of the warm-up do not count.
+std::vector<MeasuredRow> rows_of_run(const CompareInput& run);
+
+// The ranks are the first so many devices of the topology.
+std::vector<MeasuredRow> rows_of_nccl_tests(const NcclTestsOutput& output,
+                                            const Topology& topology);
+
+// gpu0, gpu1, … of the first machine; a host is the CPU that is nearest to the GPU.
+std::vector<MeasuredRow> rows_of_nvbandwidth(const NvbandwidthOutput& output,
+                                             const Topology& topology);
+
+}  // namespace twinrun::cli
