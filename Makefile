@@ -4,7 +4,7 @@
 # share build/release. The first configure leaves the tests out; `make test` switches them on once and
 # they stay on, while `make build` goes on to build only the program.
 .DEFAULT_GOAL := build
-.PHONY: build demo test bench testbed asan tsan waits conan format lint tidy clean help packages-build packages-test packages-lint packages-bench packages-testbed packages-conan packages-browser browser
+.PHONY: build demo test bench testbed closed-loop asan tsan waits conan format lint tidy clean help packages-build packages-test packages-lint packages-bench packages-testbed packages-conan packages-browser browser
 
 # quick or full: which scenarios `make bench` runs through SimGrid.
 BENCH ?= quick
@@ -41,6 +41,11 @@ browser: packages-browser $(WITH_TESTS) ## the report's page in a real browser
 	@cmake --build $(RELEASE) -j $(JOBS) --target twinrun
 	@ctest --preset release -L browser
 
+closed-loop: packages-testbed $(WITH_TESTS) ## measure this machine, predict runs it never saw, run them: the table of errors
+	@cmake $(RELEASE) >/dev/null  # MPI may be new
+	@cmake --build $(RELEASE) -j $(JOBS) --target twinrun
+	@tests/closed_loop/closed_loop.py --program $(RELEASE)/twinrun --out build/closed-loop
+
 asan: packages-test ## build with address and undefined-behaviour sanitizers, run every test
 	@cmake --preset asan
 	@cmake --build --preset asan -j $(JOBS)
@@ -73,7 +78,7 @@ clean: ## remove everything that was built
 	rm -rf build
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1 /p' Makefile | while read -r name what; do printf '  make %-8s %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | while read -r name what; do printf '  make %-8s %s\n' "$$name" "$$what"; done
 
 $(CONFIGURED): | packages-build
 	@cmake --preset release -DTWINRUN_BUILD_TESTS=OFF -DTWINRUN_BUILD_BENCH=OFF -DTWINRUN_WERROR=$(WERROR)

@@ -181,6 +181,18 @@ nlohmann::ordered_json error_json(const FitError& error) {
   return {{"median_pct", error.median_pct}, {"worst_pct", error.worst_pct}};
 }
 
+nlohmann::ordered_json rows_json(const TopologyFit& fit, const std::vector<MeasuredRow>& rows) {
+  auto json = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    json.push_back({{"what", rows[i].what},
+                    {"measured_s", rows[i].seconds},
+                    {"before_s", fit.before_s[i]},
+                    {"after_s", fit.after_s[i]},
+                    {"held_out", is_held_out(i)}});
+  }
+  return json;
+}
+
 Output fit_output(const TopologyFit& fit,
                   const std::vector<MeasuredRow>& rows,
                   const std::string& out) {
@@ -192,6 +204,7 @@ Output fit_output(const TopologyFit& fit,
                  {"held_out_before", error_json(fit.held_out_before)},
                  {"held_out_after", error_json(fit.held_out_after)},
                  {"fitted_after", error_json(fit.fitted_after)},
+                 {"measured", rows_json(fit, rows)},
                  {"parameters", to_json(table)},
                  {"not_determined", undetermined_by(fit)}};
   const auto unused = std::count_if(fit.parameters.begin(), fit.parameters.end(),

@@ -193,7 +193,9 @@ std::vector<MeasuredRow> rows_of_run(const CompareInput& run) {
     const auto op = id_at<OpId>(i);
     const std::string name = name_of_work(run.plan, op);
     const bool has_ended = run.trace.ops[i].end.ps > 0;
-    if (name.empty() || !has_ended || step_of(run.plan.id(op)).value_or(0) < run.warmup_steps) {
+    const bool is_given = run.plan.duration(op).has_value();  // whatever the topology
+    if (name.empty() || !has_ended || is_given ||
+        step_of(run.plan.id(op)).value_or(0) < run.warmup_steps) {
       continue;
     }
     Occurrences& all = by_work.try_emplace(name, Occurrences{op, {}}).first->second;

@@ -20,7 +20,8 @@ struct MeasuredRow {
 
 // Ops of a run that do the same are one row with the median of their times: compute, copies,
 // messages (from when both ends were ready) and collectives (all ranks). What says neither FLOPs
-// nor bytes, as a profiler's kernels, has no row. The steps of the warm-up do not count.
+// nor bytes, as a profiler's kernels, or has its duration in the plan, has no row. The steps of the
+// warm-up do not count.
 std::vector<MeasuredRow> rows_of_run(const CompareInput& run);
 
 // The ranks are the first so many devices of the topology.

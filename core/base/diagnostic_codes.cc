@@ -300,12 +300,14 @@ constexpr std::array kCodes = {
     DiagnosticCode{"E0812", "two traces of one rank",
                    "Each rank of a run has one file, which says its rank in \"distributedInfo\" or "
                    "in its name (rank3.json)."},
-    DiagnosticCode{"E0813", "no measurements of nccl-tests",
-                   "A file for \"calibrate --from nccl-tests\" has the table that all_reduce_perf and "
-                   "the like print, or the JSON they write with -J."},
-    DiagnosticCode{"E0814", "no measurements of nvbandwidth",
-                   "A file for \"calibrate --from nvbandwidth\" has the matrices of host_to_device, "
-                   "device_to_host or device_to_device copies that nvbandwidth prints."},
+    DiagnosticCode{
+        "E0813", "no measurements of nccl-tests",
+        "A file for \"calibrate --from nccl-tests\" has the table that all_reduce_perf and "
+        "the like print, or the JSON they write with -J."},
+    DiagnosticCode{
+        "E0814", "no measurements of nvbandwidth",
+        "A file for \"calibrate --from nvbandwidth\" has the matrices of host_to_device, "
+        "device_to_host or device_to_device copies that nvbandwidth prints."},
     DiagnosticCode{"E0900", "an unknown strategy",
                    "The names are those of the table that the message suggests from; words may be "
                    "joined by _ or -."},

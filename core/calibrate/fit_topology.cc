@@ -12,9 +12,11 @@ namespace twinrun {
 namespace {
 
 constexpr std::size_t kHeldOut = 5;
-constexpr int kMostFitSteps = 12;
+constexpr int kMostFitSteps = 40;
 constexpr int kMostHalvings = 6;
-constexpr double kNudge = 0.05;       // of a logarithm, for slopes
+// Of a logarithm, for slopes. Downwards: of links in a row that are equally narrow, each is felt
+// when it gets narrower and none when it gets wider.
+constexpr double kNudge = -0.05;
 constexpr double kSettledLog = 1e-3;  // a step of a thousandth changes nothing that can be seen
 constexpr double kLargestStep = 1.5;  // a factor of 4.5: beyond, slopes say little
 constexpr double kNoEffect = 1e-3;    // slope of a row that does not depend on a number

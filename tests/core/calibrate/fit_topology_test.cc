@@ -51,8 +51,10 @@ std::vector<double> over_first(const TopologySpec& spec) {
 std::vector<double> over_both(const TopologySpec& spec) {
   std::vector<double> out;
   for (const double bytes : sizes()) {
-    const double rate = std::min(spec.links[0].bandwidth.bytes_per_s, spec.links[1].bandwidth.bytes_per_s);
-    out.push_back(to_seconds(spec.links[0].latency) + to_seconds(spec.links[1].latency) + bytes / rate);
+    const double rate =
+        std::min(spec.links[0].bandwidth.bytes_per_s, spec.links[1].bandwidth.bytes_per_s);
+    out.push_back(to_seconds(spec.links[0].latency) + to_seconds(spec.links[1].latency) +
+                  bytes / rate);
   }
   return out;
 }
@@ -92,7 +94,8 @@ TEST(FitTopology, IsNotMovedByATenthOfWildRows) {
 }
 
 TEST(FitTopology, LeavesAloneWhatNoRowDependsOn) {
-  const TopologyFit fit = fit_topology(two_links(50, 3), over_first(two_links(23, 7)), over_first, "fitted");
+  const TopologyFit fit =
+      fit_topology(two_links(50, 3), over_first(two_links(23, 7)), over_first, "fitted");
   const FittedParameter& other = named(fit, "bandwidth of b – c");
   EXPECT_FALSE(other.is_used);
   EXPECT_FALSE(other.is_determined);
@@ -101,7 +104,8 @@ TEST(FitTopology, LeavesAloneWhatNoRowDependsOn) {
 }
 
 TEST(FitTopology, SaysWhatOnlyOccursTogether) {
-  const TopologyFit fit = fit_topology(two_links(50, 3), over_both(two_links(23, 7)), over_both, "fitted");
+  const TopologyFit fit =
+      fit_topology(two_links(50, 3), over_both(two_links(23, 7)), over_both, "fitted");
   for (const char* const name : {"latency of a – b", "latency of b – c"}) {
     EXPECT_TRUE(named(fit, name).is_used) << name;
     EXPECT_FALSE(named(fit, name).is_determined) << name;
@@ -109,6 +113,18 @@ TEST(FitTopology, SaysWhatOnlyOccursTogether) {
   EXPECT_TRUE(named(fit, "bandwidth of a – b").is_determined);
   EXPECT_FALSE(named(fit, "bandwidth of b – c").is_used);
   EXPECT_NEAR(named(fit, "latency of a – b").after + named(fit, "latency of b – c").after, 9, 0.1);
+}
+
+// Neither is narrower than the other: both get wider or narrower together.
+TEST(FitTopology, MovesLinksInARowThatAreEquallyNarrow) {
+  for (const double gb_per_s : {40.0, 160.0}) {
+    TopologySpec real = two_links(gb_per_s, 2);
+    real.links[1].bandwidth = real.links[0].bandwidth;
+    const TopologyFit fit = fit_topology(two_links(100, 2), over_both(real), over_both, "fitted");
+    EXPECT_LT(fit.held_out_after.worst_pct, 1);
+    EXPECT_FALSE(named(fit, "bandwidth of a – b").is_determined);
+    EXPECT_FALSE(named(fit, "bandwidth of b – c").is_determined);
+  }
 }
 
 // The rows that are held out say something else: nothing of it may be in the fit.
