@@ -30,7 +30,7 @@ LoadedJob load(Context& context, const ExplainJobOptions& options) {
 }
 
 std::vector<std::string> asked(const std::string& only) {
-  const std::vector<std::string> names =
+  std::vector<std::string> names =
       only.empty() ? std::vector<std::string>() : comma_separated(only);
   for (const std::string& name : names) {
     check_word("question", name, question_names());
