@@ -164,15 +164,27 @@ Calibration measure_threads(const MachineArguments& arguments, const MeasureProg
   return {machine, topology_of_threads(machine)};
 }
 
+// Small ones for the latency, and such as no bucket of a shaper or buffer of a socket holds: what
+// lies between goes at the speed of memory, and says nothing about the wire.
+const std::vector<std::int64_t> kNetworkMessages = {4, 1 << 10, 2 << 20, 4 << 20, 8 << 20};
+
+// Of what a wire carries. A core that seems to move less was not moving: its processes asked again
+// and again whether something had arrived.
+constexpr double kTimesTheWire = 4;
+
 Calibration measure_processes(const MachineArguments& arguments, const MeasureProgress& progress) {
   MeasuredMachine machine = this_machine(arguments);
   const PlanFolder folder;
   const RunPlan run = run_in_processes(folder, arguments.processes);
   MessageSizes sizes;
   sizes.rounds = arguments.quick ? 1 : 2;
+  sizes.bytes = kNetworkMessages;
   const std::vector<std::string> names = device_names(arguments.processes, "node{}/cpu0");
   machine.message = fit_message_cost(measure_messages(run, {names[0], names[1]}, sizes, progress));
   machine.overlap = measure_overlap(run, names, machine.message, progress);
+  if (machine.overlap.moved_per_core_s < kTimesTheWire * machine.message.bytes_per_s) {
+    machine.overlap.moved_per_core_s = 0;
+  }
   machine.compute = measure_compute(run_on("cpu"), product_sizes(arguments.quick), progress);
   const bool is_local = std::getenv("TWINRUN_MPIRUN") == nullptr;  // NOLINT(concurrency-mt-unsafe)
   return {machine,
