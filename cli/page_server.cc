@@ -218,7 +218,7 @@ class PageServer::Listening {
   // One connection, request after request. Whatever goes wrong on the wire ends it.
   asio::awaitable<void> talk(beast::tcp_stream stream, const HttpHandler& handler) {
     const Counted counted(connections_);
-    beast::flat_buffer buffer(2 * kMostHeaderBytes);
+    beast::flat_buffer buffer(std::size_t{2} * kMostHeaderBytes);
     beast::error_code error;
     for (bool goes_on = true; goes_on && !error;) {
       http::request_parser<http::empty_body> parser;
@@ -249,7 +249,7 @@ class PageServer::Listening {
 
   // Closing a socket with something unread takes the answer away from who is still sending.
   static asio::awaitable<void> read_to_end(beast::tcp_stream& stream) {
-    std::array<char, 4096> dropped;
+    std::array<char, 4096> dropped{};
     beast::error_code error;
     std::size_t left = kMostDroppedBytes;
     stream.expires_after(kLingerTime);

@@ -67,6 +67,7 @@ def main():
     build = given.build.resolve()
     ours = sorted(file for file in files if ROOT / "build" not in file.parents or file.parent.name == "Unity")
     ours = [file for file in ours if file.suffix != ".cu"]  # clang 14 knows neither nvcc's options nor CUDA 13
+    ours = [file for file in ours if "co_await" not in file.read_text()]  # clang 14 cannot read GCC 12's <coroutine>
     if given.only:
         ours = [file for file in ours if any(part in str(file) for part in given.only)]
     else:
