@@ -21,12 +21,15 @@ run twinrun sweep jobs/resnet50-ps-8gpu.json --set training.local_batch_size=8,1
 run twinrun explain jobs/resnet50-ps-8gpu.json --only batch_where_t1_equals_t2
 
 say 'A perceptron trained for real on four CPU devices of this machine, with the ring and with the server: the same loss'
-run twinrun execute jobs/mlp-4cpu.json --backend cpu --steps 20 --out $AT/ring -q
-run twinrun execute jobs/mlp-4cpu.json --backend cpu --steps 20 --set parallelism.strategy=parameter_server --out $AT/server -q
+MLP='jobs/mlp-4cpu.json --set model=mlp-784-1024-10 --set training.global_batch_size=256'
+RING='--set parallelism.all_reduce_algorithm=ring'
+SERVER='--set parallelism.strategy=parameter_server'
+run twinrun execute $MLP $RING --backend cpu --steps 20 --out $AT/ring -q
+run twinrun execute $MLP $SERVER --backend cpu --steps 20 --out $AT/server -q
 
-say 'The same plan simulated on this machine as measured, and beside what really happened'
+say 'This machine measured, the same plan simulated on it, and beside what really happened'
 run twinrun calibrate --backend cpu --quick -o $AT/machine.json
-run twinrun simulate jobs/mlp-4cpu.json --set topology=$AT/machine.json --out $AT/ring-simulated -q
+run twinrun simulate $MLP $RING --set topology=$AT/machine.json:devices=4 --steps 20 --out $AT/ring-simulated -q
 run twinrun compare $AT/ring-simulated $AT/ring
 
 say 'All of it on a page'

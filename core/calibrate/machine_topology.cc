@@ -30,18 +30,24 @@ Time three_digit_time(double seconds) {
 
 double one_digit(double pct) { return std::round(pct * 10) / 10; }
 
+double best_rate(const ProductGrid& grid) {
+  double best = 0;
+  std::size_t i = 0;
+  for (const double m : grid.m) {
+    for (const double n : grid.n) {
+      for (const double k : grid.k) {
+        best = std::max(best, 2 * m * n * k / (grid.us[i++] * 1e-6));
+      }
+    }
+  }
+  return best;
+}
+
 // FLOP/s of the best product: nothing the device was seen to do is above its peak.
 double best_rate(const ComputeSpeed& compute) {
   double best = 0;
   for (const ProductGrid& grid : compute.products) {
-    std::size_t i = 0;
-    for (const double m : grid.m) {
-      for (const double n : grid.n) {
-        for (const double k : grid.k) {
-          best = std::max(best, 2 * m * n * k / (grid.us[i++] * 1e-6));
-        }
-      }
-    }
+    best = std::max(best, best_rate(grid));
   }
   return best;
 }

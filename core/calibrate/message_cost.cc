@@ -74,6 +74,7 @@ MessageCost fit_message_cost(std::span<const MessageTime> times) {
         fitted_s(cost, most->bytes) - cost.latency_s > kVisible * fitted_s(cost, most->bytes);
   }
   std::vector<double> shares;
+  shares.reserve(good.size());
   for (const MessageTime& time : good) {
     shares.push_back(time.seconds / std::max(fitted_s(cost, time.bytes), 1e-300));
   }

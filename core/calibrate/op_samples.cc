@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/check.h"
 #include "core/calibrate/robust.h"
 #include "core/compute/measured_speed.h"
 #include "core/trace/steps.h"
@@ -96,9 +95,7 @@ ProductGrid OpSamples::grid(const std::string& pass) const {
   for (const std::uint32_t m : grid.m) {
     for (const std::uint32_t n : grid.n) {
       for (const std::uint32_t k : grid.k) {
-        const auto found = products_.find({pass, m, n, k});
-        TWINRUN_CHECK(found != products_.end());
-        grid.us.push_back(whole_ns(median(found->second) + overhead));
+        grid.us.push_back(whole_ns(median(products_.at({pass, m, n, k})) + overhead));
       }
     }
   }
@@ -111,6 +108,7 @@ std::vector<ProductGrid> OpSamples::grids() const {
     passes.insert(key.pass);
   }
   std::vector<ProductGrid> out;
+  out.reserve(passes.size());
   for (const std::string& pass : passes) {
     out.push_back(grid(pass));
   }
