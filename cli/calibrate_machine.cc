@@ -149,6 +149,23 @@ struct Calibration {
   TopologySpec topology;
 };
 
+// On a busy machine times can scatter so much that no rate fits them. The largest messages have
+// gone at a rate all the same; that it is not known well is what cost.knows_bandwidth says.
+MessageCost cost_of(const std::vector<MessageTime>& times) {
+  MessageCost cost = fit_message_cost(times);
+  for (const MessageTime& time : times) {
+    if (!cost.knows_bandwidth && time.seconds > 0) {
+      cost.bytes_per_s = std::max(cost.bytes_per_s, time.bytes / time.seconds);
+    }
+  }
+  if (cost.bytes_per_s <= 0) {
+    throw CannotRun(
+        "no message took a time that can be told from the waking of threads: "
+        "is the machine busy?");
+  }
+  return cost;
+}
+
 Calibration measure_threads(const MachineArguments& arguments, const MeasureProgress& progress) {
   MeasuredMachine machine = this_machine(arguments);
   const RunPlan run = run_on("cpu");
@@ -157,8 +174,7 @@ Calibration measure_threads(const MachineArguments& arguments, const MeasureProg
   sizes.rounds = arguments.quick ? 1 : sizes.rounds;
   machine.wake_s = measure_wake(run, device_names(2, "cpu{}"));
   sizes.wake_s = machine.wake_s;
-  machine.message =
-      fit_message_cost(measure_messages(run, device_names(2, "cpu{}"), sizes, progress));
+  machine.message = cost_of(measure_messages(run, device_names(2, "cpu{}"), sizes, progress));
   machine.overlap =
       measure_overlap(run, device_names(machine.cores, "cpu{}"), machine.message, progress);
   return {machine, topology_of_threads(machine)};
@@ -180,7 +196,7 @@ Calibration measure_processes(const MachineArguments& arguments, const MeasurePr
   sizes.rounds = arguments.quick ? 1 : 2;
   sizes.bytes = kNetworkMessages;
   const std::vector<std::string> names = device_names(arguments.processes, "node{}/cpu0");
-  machine.message = fit_message_cost(measure_messages(run, {names[0], names[1]}, sizes, progress));
+  machine.message = cost_of(measure_messages(run, {names[0], names[1]}, sizes, progress));
   machine.overlap = measure_overlap(run, names, machine.message, progress);
   if (machine.overlap.moved_per_core_s < kTimesTheWire * machine.message.bytes_per_s) {
     machine.overlap.moved_per_core_s = 0;
