@@ -153,8 +153,9 @@ struct Calibration {
 // gone at a rate all the same; that it is not known well is what cost.knows_bandwidth says.
 MessageCost cost_of(const std::vector<MessageTime>& times) {
   MessageCost cost = fit_message_cost(times);
+  const bool has_rate = cost.bytes_per_s > 0;
   for (const MessageTime& time : times) {
-    if (!cost.knows_bandwidth && time.seconds > 0) {
+    if (!has_rate && time.seconds > 0) {
       cost.bytes_per_s = std::max(cost.bytes_per_s, time.bytes / time.seconds);
     }
   }
