@@ -9,10 +9,8 @@
 #include "tests/conformance/trained_runs.h"
 #include "tests/conformance/training_cases.h"
 #include "tests/exec/cuda/substitute_gpus.h"
-#include "tests/substitute/substitute.h"
 
-// Trainings on GPUs that are not those of training_test.cc: operands of two bytes, and GPUs that do
-// not reach each other.
+// Trainings on GPUs that are not those of training_test.cc: operands of two bytes.
 
 namespace twinrun {
 namespace {
@@ -20,24 +18,8 @@ namespace {
 constexpr std::int64_t kSteps = 10;
 constexpr int kDevices = 4;
 
-std::int64_t peer_copies = 0;  // so far; a function pointer can carry nothing
-
 exec::Execution on_gpus(const Plan& plan, const exec::ExecuteOptions& options) {
-  exec::Execution out = exec::execute_on_gpus(plan, options, {exec::substitute_gpus(kDevices)});
-  peer_copies += substitute::calls_of("cudaMemcpyPeerAsync");
-  return out;
-}
-
-exec::Execution on_gpus_apart(const Plan& plan, const exec::ExecuteOptions& options) {
-  const auto gpus = exec::substitute_gpus(kDevices);
-  for (int i = 0; i < kDevices; ++i) {
-    for (int j = 0; j < kDevices; ++j) {
-      substitute::set_peer_access_possible(i, j, false);
-    }
-  }
-  exec::Execution out = exec::execute_on_gpus(plan, options, {gpus});
-  EXPECT_EQ(substitute::calls_of("cudaMemcpyPeerAsync"), 0);
-  return out;
+  return exec::execute_on_gpus(plan, options, {exec::substitute_gpus(kDevices)});
 }
 
 exec::Execution trained(TrainingRunner runner, const Job& job, const std::string& topology) {
@@ -77,20 +59,6 @@ TEST(Precision, OfOperandsIsThatOfTheWeights) {
       EXPECT_LT(difference, one.half_unit * 10) << name_of(one.dtype) << " " << strategy;
     }
   }
-}
-
-// Strategies that copy from GPU to GPU.
-TEST(GpusThatDoNotReachEachOther, TrainThroughTheHost) {
-  peer_copies = 0;
-  for (const TrainingCase& one : all_training_cases()) {
-    if (one.name == "dataParallel3" || one.name == "mirrored3" || one.name == "gpipe3of4") {
-      const exec::Execution near = trained(on_gpus, one.job, one.topology);
-      const exec::Execution apart = trained(on_gpus_apart, one.job, one.topology);
-      EXPECT_EQ(near.weights, apart.weights) << one.name;
-      EXPECT_EQ(near.losses, apart.losses) << one.name;
-    }
-  }
-  EXPECT_GT(peer_copies, 0);
 }
 
 }  // namespace
