@@ -116,6 +116,7 @@ void Communicators::join(const SpreadIds& spread) {
     std::vector<GpuCommunicator> joined;
     if (members.size() == wanted_[i].size()) {
       std::vector<int> gpus;
+      gpus.reserve(members.size());
       for (const GpuMember& member : members) {
         gpus.push_back(member.device);
       }

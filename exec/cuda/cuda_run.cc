@@ -250,6 +250,16 @@ class CudaRun {
   }
 
   // Those that start together start when the last of them is ready.
+  [[nodiscard]] Time joint_start(OpId op) const {
+    Time start = walk_.times(op).start;
+    graph_.for_each_op(graph_.node(op), [&](OpId other) {
+      if (walk_.is_done(other)) {
+        start = std::max(start, walk_.times(other).ready);
+      }
+    });
+    return start;
+  }
+
   [[nodiscard]] Trace trace() const {
     Trace out;
     out.source = "executed";
@@ -261,12 +271,7 @@ class CudaRun {
       }
       OpTimes times = walk_.times(op);
       if (options_.run.others == nullptr) {  // else whoever has the times of all sees to it
-        graph_.for_each_op(graph_.node(op), [&](OpId other) {
-          if (walk_.is_done(other)) {
-            times.start = std::max(times.start, walk_.times(other).ready);
-          }
-        });
-        times.start = std::min(times.start, times.end);
+        times.start = std::min(joint_start(op), times.end);
       }
       out.ops[i] = times;
       out.makespan = std::max(out.makespan, times.end);

@@ -138,7 +138,7 @@ GpuTraffic::Ranges GpuTraffic::readable(OpId send, const MovedData& data) {
     return data.ranges;
   }
   const bool is_host = machine_.place_of(send).is_host;
-  const Ranges copies = behind_each_other(
+  Ranges copies = behind_each_other(
       data.ranges,
       scratch(send, is_host ? Scratch::kPinned : Scratch::kDevice, total(data.ranges)));
   if (is_measured()) {
@@ -163,11 +163,11 @@ GpuTraffic::Ranges GpuTraffic::readable(OpId send, const MovedData& data) {
 
 // By a GPU: what a host has is brought to the one that its streams are on.
 GpuTraffic::Ranges GpuTraffic::readable_by_nccl(OpId send, const MovedData& data) {
-  const Ranges from = readable(send, data);
+  Ranges from = readable(send, data);
   if (!machine_.place_of(send).is_host) {
     return from;
   }
-  const Ranges there = behind_each_other(from, scratch(send, Scratch::kDevice, total(from)));
+  Ranges there = behind_each_other(from, scratch(send, Scratch::kDevice, total(from)));
   for (std::size_t i = 0; i < from.size(); ++i) {
     copy(send, from[i], there[i].data());
   }

@@ -98,7 +98,7 @@ void HostKernels::fill(std::span<float> array, float value) {
 }
 
 void HostKernels::exclusively(DeviceId device, const std::function<void()>& work) {
-  exclusive_.emplace();
+  exclusive_ = Exclusive{};
   work();
   Exclusive done = std::move(*exclusive_);
   exclusive_.reset();

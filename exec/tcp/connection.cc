@@ -112,8 +112,7 @@ void Connection::close() {
 // Bytes of a large frame go where they belong at once; others through a buffer, many frames in one
 // call.
 void Connection::read(FrameTaker& taker) {
-  std::array<char, kStaged>
-      staged;  // NOLINT(cppcoreguidelines-pro-type-member-init): written first
+  std::array<char, kStaged> staged;  // NOLINT(*-member-init): written first
   std::size_t total = 0;
   while (!is_ended_ && total < kMostAtOnce) {
     const bool goes_straight = incoming_.rest.size() >= kStaged;
