@@ -138,6 +138,7 @@ ProductSizes product_sizes(bool quick) {
 
 std::vector<std::string> device_names(int count, std::string_view pattern) {
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
     names.push_back(fmt::format(fmt::runtime(pattern), i));
   }

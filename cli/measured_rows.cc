@@ -202,6 +202,7 @@ std::vector<MeasuredRow> rows_of_run(const CompareInput& run) {
     all.seconds.push_back(seconds_of_meeting(run.plan, run.trace, op));
   }
   std::vector<MeasuredRow> rows;
+  rows.reserve(by_work.size());
   for (auto& [name, all] : by_work) {
     rows.push_back({name, plan_of_op(run.plan, all.first), median(std::move(all.seconds))});
   }
