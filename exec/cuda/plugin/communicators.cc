@@ -10,6 +10,7 @@ namespace twinrun::exec::gpu {
 namespace {
 
 ncclComm_t native(const GpuCommunicator& communicator) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the interface knows no type of NCCL's
   return reinterpret_cast<ncclComm_t>(communicator.handle);
 }
 

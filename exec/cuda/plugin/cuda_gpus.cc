@@ -9,10 +9,13 @@
 namespace twinrun::exec::gpu {
 namespace {
 
+// The interface knows no type of CUDA's.
+// NOLINTBEGIN(performance-no-int-to-ptr)
 cudaStream_t native(const GpuStream& stream) {
   return reinterpret_cast<cudaStream_t>(stream.handle);
 }
 cudaEvent_t native(const GpuEvent& event) { return reinterpret_cast<cudaEvent_t>(event.handle); }
+// NOLINTEND(performance-no-int-to-ptr)
 
 int attribute(cudaDeviceAttr what, int device) {
   int value = 0;

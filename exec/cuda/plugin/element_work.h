@@ -147,11 +147,11 @@ struct LossOfRow {
 
 struct UpdateWeights {
   UpdateNumbers rule;
-  volatile float* weights;
-  volatile float* gradients;
-  volatile float* first;   // null when the rule has none
-  volatile float* second;  // …
-  bool takes;
+  volatile float* weights = nullptr;
+  volatile float* gradients = nullptr;
+  volatile float* first = nullptr;   // when the rule has none
+  volatile float* second = nullptr;  // …
+  bool takes = false;
   TWINRUN_EVERYWHERE void operator()(std::int64_t i) const {
     float first_moment = first == nullptr ? 0.0F : first[i];
     float second_moment = second == nullptr ? 0.0F : second[i];
