@@ -51,10 +51,10 @@ asan: packages-test ## build with address and undefined-behaviour sanitizers, ru
 	@cmake --build --preset asan -j $(JOBS)
 	@ctest --preset asan
 
-tsan: packages-test ## build what has threads with the thread sanitizer, run its tests
+tsan: packages-test ## build what has threads with the thread sanitizer, run its tests; TSAN=all has the long ones too
 	@cmake --preset tsan
 	@cmake --build --preset tsan -j $(JOBS)
-	@ctest --preset tsan
+	@ctest --preset tsan$(addprefix -,$(TSAN))
 
 waits: $(WITH_TESTS) ## every event wait of the CUDA backend left out in turn; ctest tries some of each strategy
 	@cmake --build $(RELEASE) -j $(JOBS) --target conformance_waits_test
