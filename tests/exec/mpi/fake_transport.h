@@ -79,8 +79,8 @@ class FakeTransport : public Transport {
   FakeTransport(FakeNetwork& network, int rank) : network_(network), rank_(rank) {}
 
   std::int64_t tags = 32767;
-  int dead = -1;         // the process that it knows to have died
-  bool is_deaf = false;  // takes nothing in: a process that has been stopped
+  int dead = -1;                      // the process that it knows to have died
+  std::atomic<bool> is_deaf = false;  // takes nothing in: a process that has been stopped
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return network_.size(); }
