@@ -110,8 +110,7 @@ void add_comparison(const Comparison& comparison,
 
 report::PageContent page_content(const PageInput& input) {
   report::PageContent content;
-  content.made_by =
-      fmt::format("twinrun {}{}", kVersion, *kCommit == '\0' ? "" : fmt::format(" ({})", kCommit));
+  content.made_by = page_maker();
   for (std::size_t i = 0; i < input.runs.size(); ++i) {
     const RunFolder& run = *input.runs[i];
     content.runs.push_back(

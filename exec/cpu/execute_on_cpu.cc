@@ -8,6 +8,7 @@
 #include "exec/cpu/plan_work.h"
 #include "exec/left_behind.h"
 #include "exec/training/final_weights.h"
+#include "exec/training/step_reports.h"
 
 namespace twinrun::exec {
 namespace {
@@ -20,23 +21,6 @@ struct Machine {
   PlanWork work;
   CpuBackend backend;
 };
-
-// Beside what the runner tells: the newest step and its loss.
-RunOptions with_step_reports(const ExecuteOptions& options, const TrainingWork* training) {
-  RunOptions out = options.run;
-  if (training == nullptr || !options.on_step) {
-    return out;
-  }
-  out.progress = [&options, training](std::size_t done, std::size_t of) {
-    if (const std::int64_t step = training->newest_step(); step >= 0) {
-      options.on_step({step, training->loss_of_step(step)});
-    }
-    if (options.run.progress) {
-      options.run.progress(done, of);
-    }
-  };
-  return out;
-}
 
 }  // namespace
 

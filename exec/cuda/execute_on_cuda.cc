@@ -14,26 +14,10 @@
 #include "exec/mpi/joined_run.h"
 #include "exec/mpi/launcher.h"
 #include "exec/training/final_weights.h"
+#include "exec/training/step_reports.h"
 
 namespace twinrun::exec {
 namespace {
-
-// Beside what the runner tells: the newest step and its loss.
-RunOptions with_step_reports(const ExecuteOptions& options, const TrainingWork* training) {
-  RunOptions out = options.run;
-  if (training == nullptr || !options.on_step) {
-    return out;
-  }
-  out.progress = [&options, training](std::size_t done, std::size_t of) {
-    if (const std::int64_t step = training->newest_step(); step >= 0) {
-      options.on_step({step, training->loss_of_step(step)});
-    }
-    if (options.run.progress) {
-      options.run.progress(done, of);
-    }
-  };
-  return out;
-}
 
 void wait_for(Post& post, Request request) { post.wait(request); }
 

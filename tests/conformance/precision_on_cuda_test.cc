@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -28,16 +26,6 @@ exec::Execution trained(TrainingRunner runner, const Job& job, const std::string
   return train(job, kTrainedModel, topology, kSteps, false).execution;
 }
 
-double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  double most = 0;
-  double scale = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    most = std::max<double>(most, std::abs(a[i] - b[i]));
-    scale = std::max<double>(scale, std::abs(b[i]));
-  }
-  return most / scale;
-}
-
 // Half a unit in the last place of an operand; some of it adds up over layers and steps, some
 // cancels. Not 0: then the operands would not have been rounded at all.
 TEST(Precision, OfOperandsIsThatOfTheWeights) {
@@ -54,7 +42,7 @@ TEST(Precision, OfOperandsIsThatOfTheWeights) {
       job.training.dtype = one.dtype;
       const exec::Execution run = trained(on_gpus, job, gpus(strategy == "single" ? 1 : 4));
       ASSERT_EQ(run.weights.size(), exact.weights.size());
-      const double difference = largest_difference(run.weights, exact.weights);
+      const double difference = largest_relative_difference(run.weights, exact.weights);
       EXPECT_GT(difference, one.half_unit / 100) << name_of(one.dtype) << " " << strategy;
       EXPECT_LT(difference, one.half_unit * 10) << name_of(one.dtype) << " " << strategy;
     }

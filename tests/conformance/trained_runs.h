@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/model/catalogue.h"
 #include "exec/backends.h"
@@ -14,6 +17,18 @@ using TrainingRunner = exec::Execution (*)(const Plan& plan, const exec::Execute
 inline TrainingRunner training_runner = exec::find_backend("cpu")->execute;
 inline bool trains_in_processes = false;
 inline bool trains_in_short_types = false;
+
+// Of two runs' weights, against the largest of the second.
+inline double largest_relative_difference(const std::vector<float>& a,
+                                          const std::vector<float>& b) {
+  double most = 0;
+  double scale = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    most = std::max<double>(most, std::abs(a[i] - b[i]));
+    scale = std::max<double>(scale, std::abs(b[i]));
+  }
+  return most / scale;
+}
 
 // A job compiled for execution and run.
 struct TrainedRun {

@@ -29,16 +29,6 @@ const exec::Execution& one_device(bool uses_integers) {
   return uses_integers ? integers : reals;
 }
 
-double largest_relative_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  double most = 0;
-  double scale = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    most = std::max<double>(most, std::abs(a[i] - b[i]));
-    scale = std::max<double>(scale, std::abs(b[i]));
-  }
-  return most / scale;
-}
-
 class Training : public testing::TestWithParam<TrainingCase> {};
 
 bool is_too_close(const TrainingCase& one) { return one.shares_host && trains_in_processes; }
