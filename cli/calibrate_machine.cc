@@ -20,6 +20,7 @@
 #include "cli/verb.h"
 #include "core/base/diagnostics.h"
 #include "core/calibrate/machine_topology.h"
+#include "core/calibrate/measure_footprint.h"
 #include "core/io/save_plan.h"
 #include "core/io/save_topology.h"
 #include "core/io/source.h"
@@ -171,11 +172,12 @@ MessageCost cost_of(const std::vector<MessageTime>& times) {
 Calibration measure_threads(const MachineArguments& arguments, const MeasureProgress& progress) {
   MeasuredMachine machine = this_machine(arguments);
   const RunPlan run = run_on("cpu");
+  machine.footprint = measure_footprint(run, machine.cores, progress);
   machine.compute = measure_compute(run, product_sizes(arguments.quick), progress);
   MessageSizes sizes;
   sizes.rounds = arguments.quick ? 1 : sizes.rounds;
   machine.wake_s = measure_wake(run, device_names(2, "cpu{}"));
-  sizes.wake_s = machine.wake_s;
+  sizes.between_threads = true;
   machine.message = cost_of(measure_messages(run, device_names(2, "cpu{}"), sizes, progress));
   machine.overlap =
       measure_overlap(run, device_names(machine.cores, "cpu{}"), machine.message, progress);
@@ -203,6 +205,7 @@ Calibration measure_processes(const MachineArguments& arguments, const MeasurePr
   if (machine.overlap.moved_per_core_s < kTimesTheWire * machine.message.bytes_per_s) {
     machine.overlap.moved_per_core_s = 0;
   }
+  machine.footprint = measure_footprint(run_on("cpu"), machine.cores, progress);
   machine.compute = measure_compute(run_on("cpu"), product_sizes(arguments.quick), progress);
   const bool is_local = std::getenv("TWINRUN_MPIRUN") == nullptr;  // NOLINT(concurrency-mt-unsafe)
   return {machine,

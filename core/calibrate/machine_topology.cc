@@ -115,6 +115,7 @@ CoresSpec cores_of(const MeasuredMachine& machine) {
   cores.count = machine.cores;
   cores.moves = three_digit_rate(moved_by_a_core(machine));
   cores.wake = three_digit_time(machine.wake_s);
+  cores.footprint = machine.footprint;
   cores.source = fmt::format("{}; compute beside messages took {:.2f} times as long",
                              machine.source, machine.overlap.slowdown);
   return cores;

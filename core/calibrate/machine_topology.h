@@ -17,6 +17,7 @@ struct MeasuredMachine {
   ComputeSpeed compute;
   MessageCost message;
   double wake_s = 0;  // of a thread
+  std::vector<FootprintPoint> footprint;
   OverlapCost overlap;
 };
 

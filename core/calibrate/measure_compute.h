@@ -10,8 +10,8 @@ namespace twinrun {
 
 // Shapes that products are measured at.
 struct ProductSizes {
-  std::vector<std::uint32_t> widths = {8, 16, 32, 64, 128, 256, 512, 1024};  // of layers
-  std::vector<std::uint32_t> samples = {2, 8, 32, 128, 512, 2048};           // of a batch
+  std::vector<std::uint32_t> widths = {8, 16, 32, 64, 128, 256, 384, 512, 768, 1024};  // of layers
+  std::vector<std::uint32_t> samples = {2, 8, 16, 32, 64, 128, 256, 1024};             // of a batch
   int rounds = 2;  // over all shapes, so that a slow spell of the machine meets them once
   double seconds_a_plan = 0.02;  // of products, at a guess of what the device does
 };

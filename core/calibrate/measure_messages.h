@@ -16,7 +16,9 @@ double measure_wake(const RunPlan& run, const std::vector<std::string>& devices)
 struct MessageSizes {
   std::vector<std::int64_t> bytes = {4, 1 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
   int rounds = 3;
-  double wake_s = 0;  // of those that wait for the last to come: no part of a message
+  // Threads of one process: a message is what its receiver takes when both are awake, and whoever
+  // waits has to be woken besides (measure_wake). Between processes waking is a part of it.
+  bool between_threads = false;
 };
 
 // Two devices that send to each other in turn, and that sum arrays over a ring of two, between them

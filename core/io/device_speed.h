@@ -15,5 +15,6 @@ std::vector<MeasuredKernel> read_measured_kernels(JsonObject& device);
 // "products" (times of products over a grid of shapes) and "streaming" (rates of all other ops).
 std::vector<ProductGrid> read_products(JsonObject& device);
 std::vector<StreamingPoint> read_streaming(JsonObject& device);
+std::vector<FootprintPoint> read_footprint(JsonObject& cores);
 
 }  // namespace twinrun

@@ -387,6 +387,7 @@ CoresSpec read_cores(JsonValue value, Diagnostics& diagnostics) {
   cores.moves = moves.value_or(Bandwidth{1});
   cores.moved_by = static_cast<MovedBy>(object.one_of("moved_by", kMovedByWords).value_or(0));
   cores.wake = object.time("wake").value_or(Time{});
+  cores.footprint = read_footprint(object);
   cores.spread_pct = object.number("spread_pct").value_or(0);
   cores.source = object.string("source").value_or("");
   object.finish();

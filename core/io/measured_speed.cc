@@ -130,4 +130,28 @@ std::vector<StreamingPoint> read_streaming(JsonObject& device) {
   return points;
 }
 
+std::vector<FootprintPoint> read_footprint(JsonObject& cores) {
+  std::vector<FootprintPoint> points;
+  const JsonValue list = cores.array("footprint");
+  for (JsonValue item = list ? list.first() : list; item; item = item.next()) {
+    JsonObject object(item, "point of a footprint", cores.diagnostics());
+    object.require("bytes");
+    const FootprintPoint point{object.bytes("bytes").value_or(Bytes{1}),
+                               object.number("product_ps_per_byte").value_or(0),
+                               object.number("pass_ps_per_byte").value_or(0)};
+    object.finish();
+    const bool is_second = std::any_of(points.begin(), points.end(), [&](const auto& other) {
+      return other.bytes == point.bytes;
+    });
+    if (point.bytes.count <= 0 || is_second) {
+      cores.diagnostics().error("E0333", item.place(),
+                                is_second ? "the footprint has two points at the same bytes"
+                                          : "the bytes of a footprint must be greater than 0",
+                                "keep one of them");
+    }
+    points.push_back(point);
+  }
+  return points;
+}
+
 }  // namespace twinrun

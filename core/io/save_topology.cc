@@ -140,6 +140,14 @@ Json saved(const StreamingPoint& point) {
   return json;
 }
 
+Json saved(const FootprintPoint& point) {
+  Json json = Json::object();
+  json["bytes"] = exact_text(point.bytes);
+  put_number(json, "product_ps_per_byte", point.product_ps_per_byte);
+  put_number(json, "pass_ps_per_byte", point.pass_ps_per_byte);
+  return json;
+}
+
 template <class Entry>
 Json saved_all(const std::vector<Entry>& entries);
 
@@ -343,6 +351,9 @@ Json saved(const CoresSpec& cores) {
     json["moved_by"] = kMovedByWords[static_cast<std::size_t>(cores.moved_by)];
   }
   put(json, "wake", cores.wake);
+  if (!cores.footprint.empty()) {
+    json["footprint"] = saved_all(cores.footprint);
+  }
   put_number(json, "spread_pct", cores.spread_pct);
   put(json, "source", cores.source);
   return json;

@@ -215,7 +215,8 @@ void share_cores(const TopologySpec& spec, TopologyBuilder& builder, Diagnostics
         return cores.sharing == CoreSharing::kMachine &&
                topology.node_of(other) != topology.node_of(*first);
       });
-      builder.add_core_group({cores.count, cores.moves, cores.moved_by, cores.wake}, {first, last});
+      builder.add_core_group(
+          {cores.count, cores.moves, cores.moved_by, cores.wake, cores.footprint}, {first, last});
       first = last;
     }
   }

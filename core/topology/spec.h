@@ -211,6 +211,15 @@ enum class MovedBy : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 2> kMovedByWords = {"receiver", "both"};
 
+// How much longer compute takes when the devices beside each other hold so much memory that caches
+// and memory are not one's own any more.
+struct FootprintPoint {
+  Bytes bytes{};                   // of all devices together
+  double product_ps_per_byte = 0;  // of a product's operands
+  double pass_ps_per_byte = 0;     // of ops that only pass over their bytes
+  bool operator==(const FootprintPoint&) const = default;
+};
+
 // Cores that CPU devices share max-min fairly, by what computes and by what moves bytes.
 struct CoresSpec {
   std::vector<std::string> vertices;  // patterns
@@ -219,6 +228,7 @@ struct CoresSpec {
   Bandwidth moves{};  // what one core moves when it does nothing else
   MovedBy moved_by = MovedBy::kReceiver;
   Time wake{};  // from the end of an op to the start of one in another stream that slept for it
+  std::vector<FootprintPoint> footprint;  // what compute takes when the caches do not hold all
   double spread_pct = 0;
   std::string source;
   Place place;

@@ -40,6 +40,7 @@ class Topology {
     Bandwidth moves{};  // what one core moves when it does nothing else
     MovedBy moved_by = MovedBy::kReceiver;
     Time wake{};  // of a stream that slept until an op of another ended
+    std::vector<FootprintPoint> footprint;
   };
 
   [[nodiscard]] const std::string& name() const { return name_; }

@@ -51,6 +51,7 @@ Engine::Engine(const Plan& plan, const Topology& topology, const SimulationOptio
       may_take_steps_(messages_of(plan) <= kMostStepwiseMessages) {
   place_devices();
   place_processors();
+  weigh_footprints();
   count_missing();
   if (plan.size() >= kFewestOpsForThread) {
     start_memory_thread();
@@ -106,6 +107,33 @@ void Engine::place_processors() {
     processor_.push_back(processor);
   }
   communicating_.resize(processors_.size());
+}
+
+// What the devices that share cores hold together, the caches may not. Memory is met in the order
+// of the plan, which is near enough to the run's: it is needed before there is one.
+void Engine::weigh_footprints() {
+  const auto& groups = topology_.core_groups();
+  if (std::all_of(groups.begin(), groups.end(),
+                  [](const auto& one) { return one.footprint.empty(); })) {
+    return;
+  }
+  MemoryMeter memory(plan_);
+  for (std::size_t i = 0; i < plan_.size(); ++i) {
+    memory.apply(id_at<OpId>(i), MemoryWhen::kStart, Time{});
+    memory.apply(id_at<OpId>(i), MemoryWhen::kEnd, Time{});
+  }
+  std::vector<double> all(groups.size());
+  for (std::size_t i = 0; i < vertex_.size(); ++i) {
+    if (const auto group = topology_.core_group(vertex_[i])) {
+      all[*group] += static_cast<double>(memory.peaks()[i].peak.count);
+    }
+  }
+  for (std::size_t i = 0; i < vertex_.size(); ++i) {
+    const auto own = static_cast<double>(memory.peaks()[i].peak.count);
+    const auto group = topology_.core_group(vertex_[i]);
+    footprint_.push_back(group ? footprint_cost(groups[*group].footprint, own, all[*group])
+                               : FootprintCost{});
+  }
 }
 
 void Engine::count_missing() {
@@ -261,9 +289,11 @@ void Engine::become_ready(OpId op) {
   }
 }
 
-// All are there; those that came before this one sleep.
+// All are there; those that came before this one sleep. A receiver that comes last needs no other:
+// what it takes is there.
 void Engine::meet(OpId last) {
-  if (const Time wake = wake_of(last); wake.ps > 0) {
+  const bool needs_sleepers = states_[index_of(last)].kind != OpKind::kRecv;
+  if (const Time wake = needs_sleepers ? wake_of(last) : Time{}; wake.ps > 0) {
     timers_.set(later(now_, wake), {Timers::Kind::kOp, static_cast<std::uint32_t>(last), kHaveMet});
   } else {
     start_together(last);

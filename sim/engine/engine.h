@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/compute/footprint_cost.h"
 #include "core/plan/plan.h"
 #include "core/topology/topology.h"
 #include "sim/collective/method.h"
@@ -41,11 +42,11 @@ class Engine {
   static constexpr std::uint32_t kHaveMet = 2;
 
   // What a transfer belongs to.
-  enum class Owner : std::uint8_t { kCopy, kMessage, kFluid, kStep, kCompute };
+  enum class Owner : std::uint8_t { kCopy, kMessage, kFluid, kStep, kWakingStep, kCompute };
   struct Transit {
     Owner owner = Owner::kCopy;
     std::uint32_t subject = 0;  // an op, an instance, or a stepwise run
-    std::uint32_t from = 0;     // of a step: participants
+    std::uint32_t from = 0;     // of a step: participants; of a waking one, who wakes
     std::uint32_t to = 0;
   };
   struct LastMessage {
@@ -66,6 +67,7 @@ class Engine {
 
   void place_devices();
   void place_processors();
+  void weigh_footprints();
   void count_missing();
   void start_memory_thread();
   void note_memory(OpId op, MemoryWhen when);
@@ -112,10 +114,12 @@ class Engine {
   void communicate(OpId op, bool starts);
   void enter_step(std::uint32_t run, std::uint32_t participant);
   void end_step_message(const Transit& transit);
+  void leave_step(std::uint32_t run, std::uint32_t participant, Time wake);
   void watch_processor(std::uint32_t processor);
   const CollectiveMethod& method_of(InstanceId instance);
   CollectiveMethod new_method(OpId op);
   [[nodiscard]] Time compute_time_of(OpId op) const;
+  [[nodiscard]] Time longer_for_footprint(OpId op) const;
   [[nodiscard]] Time latency_left(OpId send, Time latency) const;
   [[nodiscard]] bool is_alone(InstanceId instance) const;
   [[nodiscard]] std::string_view first_unended() const;
@@ -136,6 +140,7 @@ class Engine {
 
   std::vector<VertexId> vertex_;              // by device of the plan
   std::vector<double> slowdown_;              // by device
+  std::vector<FootprintCost> footprint_;      // by device; empty: caches hold all
   std::vector<std::uint32_t> processor_;      // by device
   std::vector<std::uint32_t> communicating_;  // by processor: collectives that run
   std::vector<SharedDevice> processors_;

@@ -224,8 +224,14 @@ void Engine::enter_step(std::uint32_t run, std::uint32_t participant) {
     if (state.step[peer] == step) {
       const Ends ends{(*state.places)[from], (*state.places)[to]};
       const CachedRoute& route = routes_.find(ends.from, ends.to);
+      // The receiver takes it, and sleeps when it came first.
+      const Time wake = to == peer ? cores_.wake(ends.to) : Time{};
+      FlowTerms terms;
+      if (wake.ps > 0) {
+        terms.latency = Time{route.latency_ps} + wake;
+      }
       start_transfer({Owner::kStep, run, from, to}, ends, routes_.links(route),
-                     {transfer.from.size()});
+                     {transfer.from.size()}, terms);
     }
   };
   for (const Transfer& send : transfers_.sends) {
@@ -236,11 +242,22 @@ void Engine::enter_step(std::uint32_t run, std::uint32_t participant) {
   }
 }
 
+// A sender has nothing left to do when the receiver has taken its last, and slept.
 void Engine::end_step_message(const Transit& transit) {
   for (const std::uint32_t end : {transit.from, transit.to}) {
-    if (--stepwise_[transit.subject].outstanding[end] == 0) {
-      enter_step(transit.subject, end);
+    StepwiseRun& state = stepwise_[transit.subject];
+    if (--state.outstanding[end] == 0) {
+      const bool slept = end == transit.from;
+      leave_step(transit.subject, end, slept ? cores_.wake((*state.places)[end]) : Time{});
     }
+  }
+}
+
+void Engine::leave_step(std::uint32_t run, std::uint32_t participant, Time wake) {
+  if (wake.ps > 0) {
+    start_flow({Owner::kWakingStep, run, participant}, {}, {}, {.latency = wake});
+  } else {
+    enter_step(run, participant);
   }
 }
 

@@ -20,12 +20,23 @@ Time Engine::compute_time_of(OpId op) const {
     time = compute_time(*spec, plan_.compute(op), plan_.kernel(op),
                         {topology_.compute_scale(vertex), topology_.memory_bandwidth_scale(vertex)})
                .time;
+    if (!footprint_.empty()) {
+      time = time + longer_for_footprint(op);
+    }
   }
   const double factor = slowdown_[device] * options_.compute_scale;
   if (factor != 1) {
     time = whole_picoseconds(static_cast<double>(time.ps) * factor);
   }
   return with_noise(options_.noise, op, time);
+}
+
+Time Engine::longer_for_footprint(OpId op) const {
+  const FootprintCost& cost = footprint_[index_of(plan_.device(op))];
+  const Kernel* const kernel = plan_.kernel(op);
+  const bool is_product = kernel != nullptr && kernel->m > 0;
+  return whole_picoseconds(static_cast<double>(plan_.compute(op).bytes.count) *
+                           (is_product ? cost.product_ps_per_byte : cost.pass_ps_per_byte));
 }
 
 void Engine::start_compute(OpId op) {
@@ -137,13 +148,15 @@ void Engine::end_transfer(const Transit& transit) {
       const auto send = id_at<OpId>(transit.subject);
       const OpId receive = plan_.message(send).partner;
       last_message_[index_of(plan_.stream(send))] = {plan_.stream(receive), now_};
-      finish(send);
+      finish_after(send, wake_of(send));  // it slept until all was taken
       return finish(receive);
     }
     case Owner::kFluid:
       return finish_instance(id_at<InstanceId>(transit.subject));
     case Owner::kStep:
       return end_step_message(transit);
+    case Owner::kWakingStep:
+      return enter_step(transit.subject, transit.from);
   }
 }
 

@@ -26,7 +26,7 @@ std::optional<SharedCores::Task> SharedCores::task(VertexId device, Time work) c
 }
 
 Time SharedCores::wake(VertexId device) const {
-  const auto number = topology_.core_group(device);
+  const auto number = empty() ? std::nullopt : topology_.core_group(device);
   return number ? topology_.core_groups()[*number].wake : Time{};
 }
 

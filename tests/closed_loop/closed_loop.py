@@ -26,7 +26,8 @@ ROUNDS = 3
 # Of a core. A round beside more is no measurement; it is repeated, and after so many tries the quietest are taken.
 MOST_OF_OTHERS = 0.1
 MOST_TRIES = 6
-STEPS, WARMUP_STEPS = 40, 5
+# A virtual machine that begins to wake threads takes a tenth of a second to get quick at it.
+STEPS, WARMUP_STEPS = 120, 30
 
 
 class Failed(Exception):

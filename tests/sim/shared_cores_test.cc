@@ -35,13 +35,20 @@ class OnSharedCores : public testing::Test {
     builder_.set_duration(op, microseconds(us));
     return op;
   }
-  // The op of the receiver.
-  OpId message(int from, int to, std::int64_t bytes) {
+  struct Message {
+    OpId send{};
+    OpId receive{};
+  };
+  Message add_message(int from, int to, std::int64_t bytes) {
     const DeviceId a = builder_.add_device(fmt::format("cpu{}", from));
     const DeviceId b = builder_.add_device(fmt::format("cpu{}", to));
     const std::string name = fmt::format("m{}-{}", from, to);
-    builder_.add_send(name + "/send", builder_.stream(a, name), {b, {bytes}});
-    return builder_.add_recv(name + "/recv", builder_.stream(b, name), {a, {bytes}});
+    const OpId send = builder_.add_send(name + "/send", builder_.stream(a, name), {b, {bytes}});
+    return {send, builder_.add_recv(name + "/recv", builder_.stream(b, name), {a, {bytes}})};
+  }
+  // The op of the receiver.
+  OpId message(int from, int to, std::int64_t bytes) {
+    return add_message(from, to, bytes).receive;
   }
   Trace run(const std::string& cores, const SimulationOptions& options = {}) {
     const Topology topology = topology_of_text(machine(cores));
@@ -146,10 +153,67 @@ TEST_F(OnSharedCores, AStreamThatWasBusyMeanwhileIsAwake) {
   EXPECT_NEAR(end_us(run(kSleepy), after), 15, 1e-3);
 }
 
-// Whoever comes first sleeps: 3 us, then 1 us and 40 kB at 4 GB/s.
-TEST_F(OnSharedCores, WhoWaitsForAMessagesOtherEndHasToWake) {
-  const OpId moved = message(2, 3, 40'000);
-  EXPECT_NEAR(end_us(run(kSleepy), moved), 3 + 1 + 10, 1e-2);
+// The sender is there 6 us and its own waking later than the receiver, which sleeps: 3 us, then 1
+// us and 40 kB at 4 GB/s; then the sender has slept.
+TEST_F(OnSharedCores, AReceiverThatCameFirstHasToWakeAndThenTheSender) {
+  const OpId first = compute(0, 6, "first");
+  const Message message = add_message(2, 3, 40'000);
+  builder_.depend(message.send, first);
+  const Trace trace = run(kSleepy);
+  EXPECT_NEAR(end_us(trace, message.receive), 6 + 3 + 3 + 1 + 10, 1e-2);
+  EXPECT_NEAR(end_us(trace, message.send), 6 + 3 + 3 + 1 + 10 + 3, 1e-2);
+}
+
+TEST_F(OnSharedCores, AReceiverThatComesLastTakesItAtOnceAndWakesTheSender) {
+  const OpId first = compute(0, 6, "first");
+  const Message message = add_message(2, 3, 40'000);
+  builder_.depend(message.receive, first);
+  const Trace trace = run(kSleepy);
+  EXPECT_NEAR(end_us(trace, message.receive), 6 + 3 + 1 + 10, 1e-2);
+  EXPECT_NEAR(end_us(trace, message.send), 6 + 3 + 1 + 10 + 3, 1e-2);
+}
+
+// A ring of two, w = 3 us to wake, x = 1 + 5 us for each half. Both begin at w. Rank 1, which comes
+// second, takes what rank 0 has (x) and wakes it; rank 0 takes the other (w + x) and wakes rank 1
+// in turn, which is in the second step another w later, where the same happens again: 4 w + 2 x and
+// 5 w + 2 x.
+TEST_F(OnSharedCores, RanksOfARingWakeEachOtherInEveryStep) {
+  const std::vector<DeviceId> devices = {builder_.add_device("cpu0"), builder_.add_device("cpu1")};
+  const GroupId both = builder_.add_group("both", devices);
+  std::vector<OpId> sums;
+  for (const DeviceId device : devices) {
+    sums.push_back(builder_.add_collective(
+        fmt::format("sum@cpu{}", index_of(device)), builder_.stream(device, "c"),
+        {.group = both, .bytes = {40'000}, .algorithm = "ring"}));
+  }
+  const Trace trace = run(kSleepy);
+  EXPECT_NEAR(end_us(trace, sums[0]), 4 * 3 + 2 * 6, 1e-2);
+  EXPECT_NEAR(end_us(trace, sums[1]), 5 * 3 + 2 * 6, 1e-2);
+}
+
+// Two devices of 3 MiB each: 6 MiB together cost 40 ps a byte where 3 MiB alone cost nothing.
+TEST_F(OnSharedCores, WhatTheCachesDoNotHoldTakesLonger) {
+  const auto passes = [](PlanBuilder& builder, int device) {
+    const DeviceId on = builder.add_device(fmt::format("cpu{}", device));
+    const OpId op = builder.add_compute(fmt::format("pass@cpu{}", device),
+                                        builder.stream(on, "compute"), {.bytes = {1'000'000}});
+    builder.add_memory_effect(op, {MemoryPart::kParameters, Bytes{3 << 20}, MemoryWhen::kStart});
+    return op;
+  };
+  const Topology topology = topology_of_text(
+      R"({"devices": {"core": {"kind": "cpu", "streaming": [{"bytes": 1, "rate": "10GB/s"}]}},
+          "templates": {"m": {"parts": [{"name": "cpu", "count": 4, "device": "core"}],
+            "links": [{"from": "cpu*", "to": "cpu*", "kind": "socket", "bandwidth": "4GB/s"}]}},
+          "nodes": {"m": 1},
+          "cores": [{"vertices": "cpu*", "count": 4, "moves": "8GB/s",
+                     "footprint": [{"bytes": "3MiB"}, {"bytes": "6MiB", "pass_ps_per_byte": 40}]}]})");
+  PlanBuilder alone;
+  const OpId one = passes(alone, 0);
+  EXPECT_NEAR(end_us(simulate(std::move(alone).finish(), topology).trace, one), 100, 1e-3);
+  PlanBuilder two;
+  const OpId beside = passes(two, 0);
+  passes(two, 1);
+  EXPECT_NEAR(end_us(simulate(std::move(two).finish(), topology).trace, beside), 140, 1e-3);
 }
 
 TEST_F(OnSharedCores, TheCountOfTheRunWinsOverTheTopologys) {

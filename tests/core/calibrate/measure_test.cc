@@ -58,6 +58,7 @@ MeasuredMachine known_machine() {
   machine.message = {kLatency, kLink, 0, true, true};
   machine.overlap = {1.2, kMoves};
   machine.wake_s = kWake;
+  machine.footprint = {{{6 << 20}, 0, 0}, {{24 << 20}, 48.5, 11.5}};
   return machine;
 }
 
@@ -117,7 +118,7 @@ TEST_F(KnownMachine, TellsItsStreamingRates) {
 
 TEST_F(KnownMachine, TellsLatencyAndBandwidth) {
   MessageSizes sizes;
-  sizes.wake_s = kWake;
+  sizes.between_threads = true;
   const MessageCost cost = fit_message_cost(measure_messages(run_, both_, sizes));
   EXPECT_NEAR(cost.latency_s, kLatency, 0.01 * kLatency);
   EXPECT_NEAR(cost.bytes_per_s, kLink, 0.01 * kLink);
@@ -158,6 +159,8 @@ TEST(MachineTopology, ReadsBackAsItWasWritten) {
     ASSERT_EQ(again.devices.size(), 1U);
     EXPECT_EQ(again.devices[0].products, spec.devices[0].products);
     EXPECT_EQ(again.devices[0].streaming, spec.devices[0].streaming);
+    ASSERT_EQ(again.cores.size(), 1U);
+    EXPECT_EQ(again.cores[0].footprint, spec.cores[0].footprint);
     built(again);
   }
 }

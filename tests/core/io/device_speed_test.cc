@@ -150,5 +150,21 @@ TEST(DeviceSpeed, RatesThatMeetOrAreNothingAreRefused) {
             "E0333 /devices/d/streaming/0: a point of a streaming curve must be greater than 0\n");
 }
 
+TEST(DeviceSpeed, FootprintsThatMeetOrAreNothingAreRefused) {
+  const auto about = [](const std::string& points) {
+    Diagnostics diagnostics;
+    spec_of_text(R"({"cores": [{"vertices": "cpu*", "count": 2, "moves": "8GB/s", "footprint": [)" +
+                     points + "]}]}",
+                 diagnostics);
+    return complaints(diagnostics);
+  };
+  EXPECT_THAT(about(R"({"bytes": 1}, {"bytes": 1})"),
+              testing::HasSubstr("E0333 /cores/0/footprint/1: the footprint has two points at the "
+                                 "same bytes\n"));
+  EXPECT_THAT(about(R"({"bytes": 0})"),
+              testing::HasSubstr("E0333 /cores/0/footprint/0: the bytes of a footprint must be "
+                                 "greater than 0\n"));
+}
+
 }  // namespace
 }  // namespace twinrun
