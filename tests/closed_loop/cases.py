@@ -1,6 +1,6 @@
 """The runs that are predicted: one perceptron, trained in every way on 1, 2 and 4 CPU devices with three batch sizes."""
 
-# Widths and batches that calibrate does not measure: it takes powers of two.
+# Widths and batches that calibrate does not measure: it takes powers of two, and three times such.
 MODEL = "mlp-784-600-400-200-10"
 BATCHES = (48, 144, 432)
 
