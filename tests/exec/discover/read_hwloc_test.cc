@@ -11,6 +11,8 @@
 #include "core/base/diagnostics.h"
 #include "exec/discover/hwloc_agreement.h"
 #include "exec/discover/hwloc_topology.h"
+#include "exec/discover/machine_topology.h"
+#include "exec/discover/machine_xml.h"
 #include "exec/discover/read_sysfs.h"
 #include "tests/exec/discover/fake_system.h"
 
@@ -40,6 +42,17 @@ TEST(WithoutHwloc, NothingIsSaidAndTheReasonIsASentence) {
     EXPECT_EQ(why_no_hwloc("libm.so.6"), "libm.so.6 does not speak the interface of hwloc 2");
   }
   EXPECT_FALSE(read_hwloc("libm.so.6"));
+}
+
+// Its objects may look differently: nothing of it may be read.
+TEST_F(ReadHwloc, ALibraryOfAnotherInterfaceIsNotAsked) {
+#if defined(TWINRUN_OTHER_HWLOC)
+  EXPECT_EQ(why_no_hwloc(TWINRUN_OTHER_HWLOC),
+            TWINRUN_OTHER_HWLOC " does not speak the interface of hwloc 2");
+  EXPECT_FALSE(read_hwloc(TWINRUN_OTHER_HWLOC));
+#else
+  GTEST_SKIP() << "there is no hwloc to link to";
+#endif
 }
 
 // ---- this machine
@@ -245,6 +258,21 @@ TEST_F(HwlocFile, HasPortsOnce) {
       machine_->ports,
       ElementsAre(NetworkPort{"mlx5_0", "0000:42:00.0", 0, true, true, "0c42a10300110001", 1},
                   NetworkPort{"eno1", "0000:02:00.0", 0, true, false, "", 0}));
+}
+
+// 24 GB/s is what NCCL takes for 16 lanes of gen4.
+TEST_F(HwlocFile, IsATopologyWithTheGpuWhereItIs) {
+  Diagnostics diagnostics;
+  const Source xml = Source::of_text("machine", nccl_xml_of(*machine_, diagnostics));
+  const TopologySpec spec = topology_of(*machine_, xml, {}, diagnostics);
+  const TemplateSpec& host = spec.templates.front();
+  EXPECT_EQ(spec.description,
+            "1 GPU, 2 NICs, 2 NUMA nodes of 2 cores: AMD EPYC 7742 64-Core Processor");
+  EXPECT_THAT(host.parts.front().ids, ElementsAre("0000:41:00.0"));
+  EXPECT_EQ(host.parts.front().device, "a100-sxm4-40gb");
+  EXPECT_THAT(host.links[0].from, ElementsAre("gpu0"));
+  EXPECT_THAT(host.links[0].to, ElementsAre("cpu1"));
+  EXPECT_EQ(host.links[0].bandwidth, gigabytes_per_second(24));
 }
 
 TEST_F(HwlocFile, ThatIsCutOffIsNothing) {
