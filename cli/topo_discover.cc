@@ -5,6 +5,7 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "cli/child_process.h"
 #include "cli/topo.h"
 #include "core/io/json_document.h"
 #include "core/io/load_topology.h"
@@ -37,11 +38,19 @@ struct DiscoverOptions {
   bool force = false;
 };
 
+// hwloc crashes over files that lack what it always writes: another process reads them first.
+std::optional<exec::Machine> tried_in_child(const std::string& file_or_description) {
+  const ChildResult tried = run_in_child(
+      [&]() -> std::string { return exec::read_hwloc_of(file_or_description) ? "readable" : ""; });
+  return tried.succeeded && !tried.output.empty() ? exec::read_hwloc_of(file_or_description)
+                                                  : std::nullopt;
+}
+
 exec::Machine machine_of_hwloc(const std::string& file_or_description) {
   if (const std::string reason = exec::why_no_hwloc(); !reason.empty()) {
     throw CannotRun(fmt::format("--hwloc needs hwloc: {}", reason));
   }
-  std::optional<exec::Machine> machine = exec::read_hwloc_of(file_or_description);
+  std::optional<exec::Machine> machine = tried_in_child(file_or_description);
   if (!machine) {
     throw UsageError(
         fmt::format("hwloc cannot read \"{}\"", file_or_description),

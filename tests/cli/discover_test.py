@@ -172,7 +172,17 @@ class Discover(unittest.TestCase):
         self.assertIn("none cannot be opened", without.stderr)
         if not HAS_HWLOC:
             self.skipTest("hwloc is not installed")
-        for nonsense in (__file__, str(self.folder), "nowhere.xml"):
+        # Without complete_cpuset hwloc 2.9 itself crashes.
+        whole = 'cpuset="0x1" allowed_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1" allowed_nodeset="0x1"'
+        self.write("lacks.xml", f"""<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="2.0">
+  <object type="Machine" os_index="0" {whole} gp_index="1">
+    <object type="NUMANode" os_index="0" {whole} complete_cpuset="0x1" gp_index="2" local_memory="4096"/>
+    <object type="PU" os_index="0" {whole} complete_cpuset="0x1" gp_index="3"/>
+  </object>
+</topology>""")
+        for nonsense in (str(self.folder / "machine/lacks.xml"), __file__, str(self.folder), "nowhere.xml"):
             done = run("topo", "discover", "--hwloc", nonsense)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn("hwloc cannot read", done.stderr)
