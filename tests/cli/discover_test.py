@@ -182,7 +182,9 @@ class Discover(unittest.TestCase):
     <object type="PU" os_index="0" {whole} complete_cpuset="0x1" gp_index="3"/>
   </object>
 </topology>""")
-        for nonsense in (str(self.folder / "machine/lacks.xml"), __file__, str(self.folder), "nowhere.xml"):
+        self.write("cut.xml", (self.folder / "machine/lacks.xml").read_text()[:400])
+        files = [str(self.folder / "machine" / name) for name in ("lacks.xml", "cut.xml")]
+        for nonsense in (*files, __file__, str(self.folder), "nowhere.xml"):
             done = run("topo", "discover", "--hwloc", nonsense)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn("hwloc cannot read", done.stderr)

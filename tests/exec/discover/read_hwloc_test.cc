@@ -275,12 +275,5 @@ TEST_F(HwlocFile, IsATopologyWithTheGpuWhereItIs) {
   EXPECT_EQ(host.links[0].bandwidth, gigabytes_per_second(24));
 }
 
-TEST_F(HwlocFile, ThatIsCutOffIsNothing) {
-  for (const std::size_t size : {0UL, 60UL, 700UL, 3000UL}) {
-    system_.write("/cut.xml", std::string(kTwoSockets).substr(0, size));
-    EXPECT_FALSE(read_hwloc_of(system_.root() + "/cut.xml")) << size;
-  }
-}
-
 }  // namespace
 }  // namespace twinrun::exec
