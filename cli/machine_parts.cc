@@ -15,7 +15,7 @@
 #include "cli/child_process.h"
 #include "core/base/units.h"
 #include "exec/backends.h"
-#include "exec/discover/hwloc_topology.h"
+#include "exec/discover/read_hwloc.h"
 
 namespace twinrun::cli {
 namespace {

@@ -16,7 +16,6 @@
 #include "exec/discover/copy_rates.h"
 #include "exec/discover/driver_gpus.h"
 #include "exec/discover/hwloc_agreement.h"
-#include "exec/discover/hwloc_topology.h"
 #include "exec/discover/machine_topology.h"
 #include "exec/discover/machine_xml.h"
 #include "exec/discover/read_hwloc.h"

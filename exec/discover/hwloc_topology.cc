@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 namespace twinrun::exec {
 
@@ -16,26 +15,7 @@ std::string hwloc_library() {
   return given != nullptr && *given != '\0' ? given : "libhwloc.so.15";
 }
 
-#if !defined(TWINRUN_HAS_HWLOC)
-
-bool has_hwloc_header() { return false; }
-
-std::string why_no_hwloc(const std::string& /*library*/) {
-  return "this twinrun was built without the header of hwloc 2";
-}
-
-#else
-
-bool has_hwloc_header() { return true; }
-
-std::string why_no_hwloc(const std::string& library) {
-  const HwlocCalls calls(library);
-  if (calls.is_complete()) {
-    return "";
-  }
-  return calls.is_open() ? fmt::format("{} does not speak the interface of hwloc 2", library)
-                         : fmt::format("{} cannot be opened", library);
-}
+#if defined(TWINRUN_HAS_HWLOC)
 
 template <class Function>
 bool HwlocCalls::find(const char* name, Function*& out) {

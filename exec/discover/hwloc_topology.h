@@ -17,12 +17,6 @@ namespace twinrun::exec {
 // libhwloc.so.15, or the file that TWINRUN_HWLOC names.
 std::string hwloc_library();
 
-// Whether it could be asked if the library were there.
-bool has_hwloc_header();
-
-// Why hwloc cannot be asked, in a sentence; "" when it can.
-std::string why_no_hwloc(const std::string& library = hwloc_library());
-
 #if defined(TWINRUN_HAS_HWLOC)
 
 // The calls that are used, found when the library is opened: nothing of ours is linked to it.

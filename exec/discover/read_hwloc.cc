@@ -16,11 +16,14 @@ namespace twinrun::exec {
 
 #if !defined(TWINRUN_HAS_HWLOC)
 
-std::optional<Machine> read_hwloc() { return std::nullopt; }
 std::optional<Machine> read_hwloc(const std::string& /*library*/) { return std::nullopt; }
 std::optional<Machine> read_hwloc_of(const std::string& /*file_or_description*/) {
   return std::nullopt;
 }
+std::string why_no_hwloc(const std::string& /*library*/) {
+  return "this twinrun was built without the header of hwloc 2";
+}
+bool has_hwloc_header() { return false; }
 
 #else
 
@@ -270,13 +273,26 @@ std::optional<Machine> read_hwloc(const std::string& library) {
                                                                : std::nullopt;
 }
 
-std::optional<Machine> read_hwloc() { return read_hwloc(hwloc_library()); }
-
 std::optional<Machine> read_hwloc_of(const std::string& file_or_description) {
   const HwlocTopology topology(hwloc_library(), file_or_description);
   return topology.is_loaded() ? machine_of(topology) : std::nullopt;
 }
 
+std::string why_no_hwloc(const std::string& library) {
+  const HwlocCalls calls(library);
+  if (calls.is_complete()) {
+    return "";
+  }
+  return calls.is_open() ? fmt::format("{} does not speak the interface of hwloc 2", library)
+                         : fmt::format("{} cannot be opened", library);
+}
+
+bool has_hwloc_header() { return true; }
+
 #endif
+
+std::optional<Machine> read_hwloc() { return read_hwloc(hwloc_library()); }
+
+std::string why_no_hwloc() { return why_no_hwloc(hwloc_library()); }
 
 }  // namespace twinrun::exec

@@ -18,4 +18,10 @@ std::optional<Machine> read_hwloc(const std::string& library);
 // PCI links those that were on when the file was written. Nothing where hwloc cannot read it.
 std::optional<Machine> read_hwloc_of(const std::string& file_or_description);
 
+// Why hwloc cannot be asked, in a sentence; "" when it can.
+std::string why_no_hwloc();
+std::string why_no_hwloc(const std::string& library);
+// Whether it could be asked if the library were there.
+bool has_hwloc_header();
+
 }  // namespace twinrun::exec

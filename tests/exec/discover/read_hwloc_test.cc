@@ -10,7 +10,6 @@
 
 #include "core/base/diagnostics.h"
 #include "exec/discover/hwloc_agreement.h"
-#include "exec/discover/hwloc_topology.h"
 #include "exec/discover/machine_topology.h"
 #include "exec/discover/machine_xml.h"
 #include "exec/discover/read_sysfs.h"
