@@ -15,6 +15,7 @@
 #include "cli/child_process.h"
 #include "core/base/units.h"
 #include "exec/backends.h"
+#include "exec/discover/read_hwloc.h"
 
 namespace twinrun::cli {
 namespace {
@@ -109,6 +110,19 @@ Part blas_part() {
             "apt install libopenblas-dev, then build again"};
   }
   return {"BLAS", PartStatus::kOk, detail, ""};
+}
+
+// Its version is not to be had: the library says only which interface it has.
+Part hwloc_part() {
+  const ChildResult asked =
+      run_in_child([]() -> std::string { return exec::why_no_hwloc() + "\n"; });
+  const std::string reason = asked.succeeded ? first_line(asked.output) : "opening it fails";
+  if (reason.empty()) {
+    return {"hwloc", PartStatus::kOk, "topo discover asks it beside /sys", ""};
+  }
+  return {"hwloc", PartStatus::kMissing, reason + "; topo discover reads /sys without",
+          exec::has_hwloc_header() ? "apt install libhwloc15"
+                                   : "apt install libhwloc-dev, then build again"};
 }
 
 Part mpi_part() {
@@ -287,7 +301,7 @@ std::string cpu_model() {
 
 std::vector<Part> machine_parts() {
   const DriverAnswer driver = driver_answer();
-  return {cpu_part(),  blas_part(),         mpi_part(),       cuda_part(),
+  return {cpu_part(),  blas_part(),         hwloc_part(),     mpi_part(),         cuda_part(),
           nccl_part(), driver_part(driver), gpu_part(driver), cuda_backend_part()};
 }
 

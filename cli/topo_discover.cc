@@ -1,9 +1,11 @@
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "cli/child_process.h"
 #include "cli/topo.h"
 #include "core/io/json_document.h"
 #include "core/io/load_topology.h"
@@ -13,8 +15,10 @@
 #include "core/topology/build_topology.h"
 #include "exec/discover/copy_rates.h"
 #include "exec/discover/driver_gpus.h"
+#include "exec/discover/hwloc_agreement.h"
 #include "exec/discover/machine_topology.h"
 #include "exec/discover/machine_xml.h"
+#include "exec/discover/read_hwloc.h"
 #include "exec/discover/read_sysfs.h"
 
 namespace twinrun::cli {
@@ -26,13 +30,41 @@ constexpr const char* kMachineText = "(this machine, as NCCL would write it)";
 struct DiscoverOptions {
   std::string out;
   std::string root;
+  std::string hwloc;
   std::string nic_rate;
   ImportOptions import;
   bool measures = false;
   bool force = false;
 };
 
-exec::Machine look_around(const DiscoverOptions& options) {
+// hwloc crashes over files that lack what it always writes: another process reads them first.
+std::optional<exec::Machine> tried_in_child(const std::string& file_or_description) {
+  const ChildResult tried = run_in_child(
+      [&]() -> std::string { return exec::read_hwloc_of(file_or_description) ? "readable" : ""; });
+  return tried.succeeded && !tried.output.empty() ? exec::read_hwloc_of(file_or_description)
+                                                  : std::nullopt;
+}
+
+exec::Machine machine_of_hwloc(const std::string& file_or_description) {
+  if (const std::string reason = exec::why_no_hwloc(); !reason.empty()) {
+    throw CannotRun(fmt::format("--hwloc needs hwloc: {}", reason));
+  }
+  std::optional<exec::Machine> machine = tried_in_child(file_or_description);
+  if (!machine) {
+    throw UsageError(
+        fmt::format("hwloc cannot read \"{}\"", file_or_description),
+        "name a file of `lstopo --of xml`, or write such as \"package:2 core:8 pu:2\"");
+  }
+  if (machine->name.empty()) {
+    machine->name = "machine";
+  }
+  return *machine;
+}
+
+exec::Machine look_around(const DiscoverOptions& options, Diagnostics& diagnostics) {
+  if (!options.hwloc.empty()) {
+    return machine_of_hwloc(options.hwloc);
+  }
   const exec::SystemFiles files(options.root);
   if (!files.exists("/sys") && !files.exists("/proc")) {
     throw UsageError(fmt::format("{} has neither sys nor proc", options.root),
@@ -40,6 +72,9 @@ exec::Machine look_around(const DiscoverOptions& options) {
   }
   exec::Machine machine = exec::read_sysfs(files);
   if (options.root.empty()) {
+    if (const std::optional<exec::Machine> said = exec::read_hwloc()) {
+      exec::take_from_hwloc(*said, machine, diagnostics);
+    }
     exec::ask_driver(machine);
   }
   if (options.measures) {
@@ -60,6 +95,17 @@ Topology read_again(Context& context, const std::string& text, Diagnostics& diag
   return topology;
 }
 
+void check(const DiscoverOptions& options) {
+  const char* const other = !options.root.empty() ? "--root" : "--hwloc";
+  if (options.measures && (!options.root.empty() || !options.hwloc.empty())) {
+    throw UsageError(fmt::format("--measure measures this machine, {} describes another", other),
+                     "leave one of the two out");
+  }
+  if (!options.root.empty() && !options.hwloc.empty()) {
+    throw UsageError("--root and --hwloc describe two machines", "leave one of the two out");
+  }
+}
+
 Output discover(Context& context, DiscoverOptions options) {
   if (!options.nic_rate.empty()) {
     options.import.nic_rate = parse_bandwidth(options.nic_rate);
@@ -68,12 +114,9 @@ Output discover(Context& context, DiscoverOptions options) {
                        fmt::format("write {}", kBandwidthForms));
     }
   }
-  if (options.measures && !options.root.empty()) {
-    throw UsageError("--measure measures this machine, --root describes another",
-                     "leave one of the two out");
-  }
-  const exec::Machine machine = look_around(options);
+  check(options);
   Diagnostics diagnostics;
+  const exec::Machine machine = look_around(options, diagnostics);
   const Source xml = Source::of_text(kMachineText, exec::nccl_xml_of(machine, diagnostics));
   context.remember(xml);
   const std::string text =
@@ -115,6 +158,10 @@ Run add_topo_discover(CLI::App& app) {
   app.add_option("--root", options->root,
                  "describe another machine: a folder with copies of its /sys and /proc")
       ->type_name("DIR");
+  app.add_option("--hwloc", options->hwloc,
+                 "describe another machine: a file of lstopo --of xml, or such as \"package:2 "
+                 "core:8 pu:2\"")
+      ->type_name("FILE");
   app.add_flag("--force", options->force, "replace an existing file");
   return [options](Context& context) { return discover(context, *options); };
 }

@@ -408,6 +408,10 @@ constexpr std::array kCodes = {
     DiagnosticCode{"W0223", "PCI devices do not say where they are",
                    "Firmware tells the system which processor each slot belongs to; virtual "
                    "machines and some boards leave it out. The first NUMA node is taken."},
+    DiagnosticCode{"W0224", "hwloc and /sys differ",
+                   "Both describe this machine's processors, memory and slots. hwloc's words are "
+                   "taken: it corrects what firmware is known to say wrong, and launchers such as "
+                   "Open MPI's and Slurm's bind processes by it."},
     DiagnosticCode{"W0301", "the machines are not connected",
                    "There are several machines but neither a \"fabric\" nor \"links\", so nothing "
                    "can travel between them."},

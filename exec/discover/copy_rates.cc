@@ -21,6 +21,7 @@ constexpr int kRepeats = 3;  // the best counts: others may be in the way
 constexpr std::size_t kAllBlocks = std::size_t{1}
                                    << 29;  // of all threads together, where it may be
 constexpr std::size_t kLeastBlock = std::size_t{1} << 25;
+constexpr std::size_t kTimesCaches = 4;     // more than this is copied, so that caches hold little
 constexpr std::int64_t kShareOfMemory = 8;  // at most this part of a node's memory is used
 
 void bind_to(int cpu) {
@@ -30,15 +31,6 @@ void bind_to(int cpu) {
     CPU_SET(static_cast<std::size_t>(cpu), &only);
     ::sched_setaffinity(0, sizeof only, &only);  // where it may not, the system places it
   }
-}
-
-// Half of it is copied from, half into.
-std::size_t block_bytes(const NumaNode& node, std::size_t threads) {
-  std::size_t all = kAllBlocks;
-  if (node.memory.count > 0) {
-    all = std::min(all, static_cast<std::size_t>(node.memory.count / kShareOfMemory));
-  }
-  return std::max(kLeastBlock, all / threads);
 }
 
 struct Copied {
@@ -97,6 +89,14 @@ Bandwidth best_of(const NumaNode& node, std::size_t threads) {
 }
 
 }  // namespace
+
+std::size_t block_bytes(const NumaNode& node, std::size_t threads) {
+  std::size_t all = std::max(kAllBlocks, kTimesCaches * static_cast<std::size_t>(node.cache.count));
+  if (node.memory.count > 0) {
+    all = std::min(all, static_cast<std::size_t>(node.memory.count / kShareOfMemory));
+  }
+  return std::max(kLeastBlock, all / threads);
+}
 
 void measure_copies(Machine& machine) {
   for (NumaNode& node : machine.nodes) {

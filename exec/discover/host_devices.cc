@@ -26,6 +26,11 @@ std::string source_of_peak(const CpuModel& cpu) {
              : "peak guessed, as the catalogue's cpu-core";
 }
 
+// Others add to what the first says.
+std::string reader_of(const Machine& machine) {
+  return machine.readers.empty() ? "not known" : machine.readers.front();
+}
+
 DeviceSpec cpu_device(const Machine& machine, const NumaNode& node, std::size_t cores) {
   const CpuModel& cpu = machine.cpu;
   DeviceSpec out;
@@ -39,8 +44,8 @@ DeviceSpec cpu_device(const Machine& machine, const NumaNode& node, std::size_t 
   const std::string maker = cpu.vendor.empty() ? "cpu" : "cpu-" + cpu.vendor;
   const std::string make = cpu.vendor.empty() ? maker : fmt::format("{}-{}", maker, cpu.model);
   out.name = cores == 1 ? make + "-core" : fmt::format("{}-{}c", make, cores);
-  out.source = fmt::format("sysfs{}{}; {}; {}", cpu.name.empty() ? "" : ": ", cpu.name,
-                           source_of_peak(cpu), source_of_copies(node));
+  out.source = fmt::format("{}{}{}; {}; {}", reader_of(machine), cpu.name.empty() ? "" : ": ",
+                           cpu.name, source_of_peak(cpu), source_of_copies(node));
   return out;
 }
 
@@ -78,13 +83,13 @@ DeviceSpec core_device(const Machine& machine, const NumaNode& node) {
   return out;
 }
 
-DeviceSpec memory_device(const NumaNode& node) {
+DeviceSpec memory_device(const Machine& machine, const NumaNode& node) {
   DeviceSpec out;
   out.kind = VertexKind::kMemory;
   out.name = "memory";
   out.memory = node.memory;
   out.memory_bandwidth = copy_of_all(node);
-  out.source = fmt::format("{}; {}", node.memory.count > 0 ? "sysfs" : "size not known",
+  out.source = fmt::format("{}; {}", node.memory.count > 0 ? reader_of(machine) : "size not known",
                            source_of_copies(node));
   return out;
 }

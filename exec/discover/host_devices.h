@@ -9,7 +9,7 @@ namespace twinrun::exec {
 // and says so.
 DeviceSpec processor_device(const Machine& machine, const NumaNode& node);  // all cores of a node
 DeviceSpec core_device(const Machine& machine, const NumaNode& node);       // one core of it
-DeviceSpec memory_device(const NumaNode& node);
+DeviceSpec memory_device(const Machine& machine, const NumaNode& node);
 
 // Between the memory and one core, and all of them.
 Bandwidth copy_of_one(const NumaNode& node);

@@ -18,6 +18,8 @@ struct NumaNode {
   Bytes memory = {};       // 0: not known
   Bandwidth copy = {};     // by one core within this memory; 0: nobody measured
   Bandwidth copies = {};   // by all of its cores at once
+  Bytes cache = {};        // of the last caches before this memory, all together; 0: not known
+  bool operator==(const NumaNode&) const = default;
 };
 
 struct CpuModel {
@@ -43,6 +45,7 @@ struct PciFunction {
   int width = 0;          // lanes of it, at best …
   int current_width = 0;  // … and now; 0: it does not say
   bool has_link = false;  // it is a PCI Express device that says something of its link
+  bool operator==(const PciFunction&) const = default;
 };
 
 // A port to a network.
@@ -54,6 +57,7 @@ struct NetworkPort {
   bool is_infiniband = false;  // or RoCE: messages that do not go through the system
   std::string guid;            // of the adapter; "" without
   int port = 0;
+  bool operator==(const NetworkPort&) const = default;
 };
 
 // What the driver of a GPU adds.
@@ -73,7 +77,7 @@ struct DriverGpu {
 
 struct Machine {
   std::string name;                  // of the host
-  std::vector<std::string> readers;  // who was asked: sysfs, nvml, cuda
+  std::vector<std::string> readers;  // who was asked: sysfs, hwloc, nvml, cuda
   CpuModel cpu;
   std::vector<NumaNode> nodes;     // ascending; at least one, each with a core
   std::vector<PciFunction> pci;    // ascending by bus id

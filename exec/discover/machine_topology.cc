@@ -230,7 +230,7 @@ class MachineTopology {
     std::size_t first = 0;
     for (std::size_t i = 0; i < machine_.nodes.size(); ++i) {
       const NumaNode& node = machine_.nodes[i];
-      memories.push_back({keep(memory_device(node)), ""});
+      memories.push_back({keep(memory_device(machine_, node)), ""});
       LinkSpec link;
       link.kind = LinkKind::kBus;
       link.duplex = Duplex::kHalf;

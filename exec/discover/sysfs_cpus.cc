@@ -84,13 +84,17 @@ std::vector<int> usable_cpus(const SystemFiles& files) {
   return out;
 }
 
-// Hardware threads of one core share it: the first of them stands for all.
-int core_of(const SystemFiles& files, int cpu) {
+// Hardware threads of one core share it: the first that may be used stands for all.
+int core_of(const SystemFiles& files, int cpu, const std::vector<int>& usable) {
   const std::string folder = fmt::format("{}/cpu{}/topology", kCpus, cpu);
   for (const char* const name : {"/core_cpus_list", "/thread_siblings_list"}) {
     if (const auto list = files.line(folder + name)) {
-      const std::vector<int> siblings = numbers_of_list(*list);
-      return siblings.empty() ? cpu : *std::min_element(siblings.begin(), siblings.end());
+      int first = cpu;
+      for (const int sibling : numbers_of_list(*list)) {
+        const bool is_usable = std::find(usable.begin(), usable.end(), sibling) != usable.end();
+        first = is_usable ? std::min(first, sibling) : first;
+      }
+      return first;
     }
   }
   return cpu;
@@ -118,7 +122,7 @@ std::vector<int> node_numbers(const SystemFiles& files) {
 std::vector<NumaNode> one_node(const SystemFiles& files, const std::vector<int>& cpus) {
   std::set<int> cores;
   for (const int cpu : cpus) {
-    cores.insert(core_of(files, cpu));
+    cores.insert(core_of(files, cpu, cpus));
   }
   const std::string memory = files.text("/proc/meminfo").value_or("");
   if (cores.empty()) {
@@ -149,7 +153,7 @@ std::vector<NumaNode> read_numa_nodes(const SystemFiles& files) {
     std::set<int> cores;
     for (const int cpu : numbers_of_list(files.line(folder + "/cpulist").value_or(""))) {
       if (std::find(cpus.begin(), cpus.end(), cpu) != cpus.end()) {
-        cores.insert(core_of(files, cpu));
+        cores.insert(core_of(files, cpu, cpus));
       }
     }
     const std::string memory = files.text(folder + "/meminfo").value_or("");

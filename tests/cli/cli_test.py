@@ -83,8 +83,8 @@ class Results(unittest.TestCase):
     def test_doctor_names_every_part_with_status_and_fix(self):
         parts = json.loads(run("doctor", "--format", "json").stdout)["parts"]
         names = [part["name"] for part in parts]
-        self.assertEqual(names, ["CPU", "BLAS", "MPI", "CUDA toolkit", "NCCL", "NVIDIA driver", "GPUs",
-                                 "CUDA backend"])
+        self.assertEqual(names, ["CPU", "BLAS", "hwloc", "MPI", "CUDA toolkit", "NCCL", "NVIDIA driver",
+                                 "GPUs", "CUDA backend"])
         for part in parts:
             self.assertIn(part["status"], ("ok", "warning", "missing"))
             self.assertEqual(part["fix"] == "", part["status"] == "ok", part)

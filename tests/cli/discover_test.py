@@ -17,6 +17,14 @@ def run(*arguments, **environment):
                           env={**os.environ, "TWINRUN_NVML": "none", "TWINRUN_CUDA_PLUGIN": "none", **environment})
 
 
+def has_hwloc():
+    parts = json.loads(run("doctor", "--format", "json").stdout)["parts"]
+    return next(part["status"] for part in parts if part["name"] == "hwloc") == "ok"
+
+
+HAS_HWLOC = has_hwloc()
+
+
 class Discover(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -113,6 +121,8 @@ class Discover(unittest.TestCase):
         root = self.two_gpus()
         for arguments, words in ((["--root", root, "--measure"], "--root describes another"),
                                  (["--root", str(self.folder / "nowhere")], "neither sys nor proc"),
+                                 (["--hwloc", "numa:1 pu:1", "--measure"], "--hwloc describes another"),
+                                 (["--hwloc", "numa:1 pu:1", "--root", root], "two machines"),
                                  (["--nic", "fast"], "no rate of a NIC"),
                                  (["--assume-bridge", "gen9x1"], "not a PCIe speed")):
             done = run("topo", "discover", *arguments)
@@ -120,6 +130,64 @@ class Discover(unittest.TestCase):
             self.assertIn(words, done.stderr)
         unknown = run("topo", "discover", "--root", root, "--gpu", "h1000")
         self.assertEqual(unknown.returncode, 3, unknown.stderr)
+
+    def test_hwloc_is_asked_beside_sysfs_and_not_needed(self):
+        without = json.loads(run("topo", "discover", "--format", "json", TWINRUN_HWLOC="none").stdout)
+        self.assertEqual(without["source"], "this machine: sysfs")
+        if not HAS_HWLOC:
+            self.skipTest("hwloc is not installed")
+        done = run("topo", "discover", "--format", "json")
+        self.assertNotIn("W0224", done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual(found["source"], "this machine: sysfs, hwloc")
+        for topology in (found, without):
+            del topology["source"], topology["templates"][topology["name"]]["source"]
+        self.assertEqual(found, without)
+
+    @unittest.skipIf(not HAS_HWLOC, "hwloc is not installed")
+    def test_hwlocs_words_are_taken_where_the_two_differ(self):
+        # Nobody has a node 5: hwloc is told that this is such a machine.
+        done = run("topo", "discover", "--format", "json", HWLOC_SYNTHETIC="numa:1(indexes=5) pu:4096", HWLOC_THISSYSTEM="1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("W0224"), 1, done.stderr)
+        topology = json.loads(done.stdout)
+        cores = [core for part in topology["templates"][topology["name"]]["parts"] if part["name"] == "cpu" for core in part["ids"]]
+        self.assertEqual(cores, [f"5/{cpu}" for cpu in sorted(os.sched_getaffinity(0))])
+        # Where it is told of another machine, it is not asked about this one.
+        other = run("topo", "discover", "--format", "json", HWLOC_SYNTHETIC="numa:1(indexes=5) pu:4096")
+        self.assertEqual(json.loads(other.stdout)["source"], "this machine: sysfs")
+
+    @unittest.skipIf(not HAS_HWLOC, "hwloc is not installed")
+    def test_another_machine_in_hwlocs_short_form(self):
+        done = run("topo", "discover", "--hwloc", "package:2 numa:1 core:3 pu:2", "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        topology = json.loads(done.stdout)
+        self.assertEqual(topology["description"], "0 NICs, 2 NUMA nodes of 6 cores")
+        self.assertEqual(topology["source"], "this machine: hwloc")
+        self.assertEqual(topology["templates"]["machine"]["parts"][0]["ids"], ["0/0", "0/2", "0/4", "1/6", "1/8", "1/10"])
+
+    def test_what_hwloc_cannot_read_is_refused(self):
+        without = run("topo", "discover", "--hwloc", "numa:1 pu:1", TWINRUN_HWLOC="none")
+        self.assertEqual(without.returncode, 4, without.stderr)
+        self.assertIn("none cannot be opened", without.stderr)
+        if not HAS_HWLOC:
+            self.skipTest("hwloc is not installed")
+        # Without complete_cpuset hwloc 2.9 itself crashes.
+        whole = 'cpuset="0x1" allowed_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1" allowed_nodeset="0x1"'
+        self.write("lacks.xml", f"""<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="2.0">
+  <object type="Machine" os_index="0" {whole} gp_index="1">
+    <object type="NUMANode" os_index="0" {whole} complete_cpuset="0x1" gp_index="2" local_memory="4096"/>
+    <object type="PU" os_index="0" {whole} complete_cpuset="0x1" gp_index="3"/>
+  </object>
+</topology>""")
+        self.write("cut.xml", (self.folder / "machine/lacks.xml").read_text()[:400])
+        files = [str(self.folder / "machine" / name) for name in ("lacks.xml", "cut.xml")]
+        for nonsense in (*files, __file__, str(self.folder), "nowhere.xml"):
+            done = run("topo", "discover", "--hwloc", nonsense)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("hwloc cannot read", done.stderr)
 
     def test_names_are_as_given(self):
         done = run("topo", "discover", "--root", self.two_gpus(), "--name", "lab", "--gpu", "h100-sxm5", "--format", "json")

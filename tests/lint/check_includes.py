@@ -49,6 +49,7 @@ OWNERS = [
     (r"fmt/", set(ALLOWED)),  # and only in .cc files, see below
     (r"(cblas|openblas_config|f77blas)\.h", {"exec/cpu"}),
     (r"mpi\.h", {"exec/mpi"}),
+    (r"hwloc(\.h|/)", {"exec/discover"}),  # in hwloc_topology.h, which finds the library too
     (r"(cuda|cublas|nccl|nvtx|nvml)\w*(\.h|/)", {"exec/cuda"}),
     (r"(gtest|gmock|benchmark|valijson)/", set()),
 ]
@@ -146,6 +147,8 @@ PLANTED = [
     ("core/base/a.h", "<fmt/format.h>", "belongs in .cc files"),
     ("sim/a.cc", "<gtest/gtest.h>", "belongs to tests"),
     ("sim/a.cc", "<cuda_runtime.h>", "belongs to exec/cuda"),
+    ("cli/a.cc", "<hwloc.h>", "belongs to exec/discover"),
+    ("exec/cpu/a.cc", "<hwloc/bitmap.h>", "belongs to exec/discover"),
     ("sim/a.cc", "<absl/strings.h>", "has no owner"),
     ("util/a.cc", "<vector>", "lies in no folder"),
 ]

@@ -48,6 +48,17 @@ TEST(ReadSysfs, CoresAreCountedOnceAndBelongToTheirNode) {
   EXPECT_EQ(machine.cpu.gigahertz, 3.4);
 }
 
+// The first hardware threads are switched off.
+TEST(ReadSysfs, ACoreStandsUnderTheFirstThreadThatMayBeUsed) {
+  FakeSystem system;
+  system.add_processors(2, 2, 1024);
+  system.write("/sys/devices/system/cpu/online", "1,4-7");
+  const Machine machine = read_sysfs(system.files());
+  ASSERT_THAT(machine.nodes, SizeIs(2));
+  EXPECT_THAT(machine.nodes[0].cores, ElementsAre(1, 4));
+  EXPECT_THAT(machine.nodes[1].cores, ElementsAre(6, 7));
+}
+
 TEST(ReadSysfs, APciDeviceKnowsTheBridgeAboveIt) {
   FakeSystem system;
   add_dgx(system);
