@@ -12,6 +12,7 @@
 #include "core/calibrate/robust.h"
 #include "core/plan/collective_calls.h"
 #include "core/plan/plan_builder.h"
+#include "core/topology/build_topology.h"
 #include "core/trace/steps.h"
 #include "sim/simulate.h"
 
@@ -250,6 +251,21 @@ std::vector<MeasuredRow> rows_of_nvbandwidth(const NvbandwidthOutput& output,
                     static_cast<double>(kCopied.count) / copy.rate.bytes_per_s});
   }
   return rows;
+}
+
+std::vector<double> predicted_s(const std::vector<MeasuredRow>& rows, const TopologySpec& spec) {
+  Diagnostics diagnostics;
+  const Topology topology = build_topology(spec, diagnostics);
+  diagnostics.throw_if_errors();
+  std::vector<double> seconds;
+  for (const MeasuredRow& row : rows) {
+    try {
+      seconds.push_back(to_seconds(sim::simulate(row.plan, topology).trace.makespan));
+    } catch (const CannotRun&) {
+      seconds.push_back(0);  // it has no such device, or no way between them
+    }
+  }
+  return seconds;
 }
 
 }  // namespace twinrun::cli
