@@ -164,28 +164,6 @@ std::string gpu_named(const Topology& topology, std::size_t number) {
   return topology.name(devices[number]);
 }
 
-// The CPU that a copy reaches soonest.
-std::string nearest_cpu(const Topology& topology, const std::string& gpu) {
-  std::string nearest;
-  Time least{};
-  for (std::size_t i = 0; i < topology.vertex_count(); ++i) {
-    const auto vertex = id_at<VertexId>(i);
-    if (topology.kind(vertex) != VertexKind::kCpu) {
-      continue;
-    }
-    const std::string name = topology.name(vertex);
-    const Time time = sim::simulate(copy_between(name, gpu), topology).trace.makespan;
-    if (nearest.empty() || time < least) {
-      nearest = name;
-      least = time;
-    }
-  }
-  if (nearest.empty()) {
-    throw CannotRun(fmt::format("{} has no CPU to copy from", topology.name()));
-  }
-  return nearest;
-}
-
 }  // namespace
 
 std::vector<MeasuredRow> rows_of_run(const CompareInput& run) {
@@ -235,6 +213,27 @@ std::vector<MeasuredRow> rows_of_nccl_tests(const NcclTestsOutput& output,
                     plan_of_calls(devices, {&call, 1}, {}), row.seconds});
   }
   return rows;
+}
+
+std::string nearest_cpu(const Topology& topology, const std::string& gpu) {
+  std::string nearest;
+  Time least{};
+  for (std::size_t i = 0; i < topology.vertex_count(); ++i) {
+    const auto vertex = id_at<VertexId>(i);
+    if (topology.kind(vertex) != VertexKind::kCpu) {
+      continue;
+    }
+    const std::string name = topology.name(vertex);
+    const Time time = sim::simulate(copy_between(name, gpu), topology).trace.makespan;
+    if (nearest.empty() || time < least) {
+      nearest = name;
+      least = time;
+    }
+  }
+  if (nearest.empty()) {
+    throw CannotRun(fmt::format("{} has no CPU to copy from", topology.name()));
+  }
+  return nearest;
 }
 
 std::vector<MeasuredRow> rows_of_nvbandwidth(const NvbandwidthOutput& output,

@@ -33,6 +33,9 @@ std::vector<MeasuredRow> rows_of_nccl_tests(const NcclTestsOutput& output,
 std::vector<MeasuredRow> rows_of_nvbandwidth(const NvbandwidthOutput& output,
                                              const Topology& topology);
 
+// The CPU that a copy from the GPU reaches soonest; CannotRun when there is none.
+std::string nearest_cpu(const Topology& topology, const std::string& gpu);
+
 // By row: what its plan takes on the topology, simulated; 0 where it cannot run there.
 std::vector<double> predicted_s(const std::vector<MeasuredRow>& rows, const TopologySpec& spec);
 
