@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/calibrate_from.h"
+#include "cli/calibrate_gpus.h"
 #include "cli/calibrate_machine.h"
 #include "cli/verb.h"
 #include "core/base/diagnostics.h"
@@ -28,12 +29,8 @@ Output calibrate(Context& context, const MachineArguments& machine, FromArgument
     return calibrate_from(context, from);
   }
   check_word("backend", machine.backend, kBackends);
-  if (machine.backend == "cuda") {
-    throw CannotRun(
-        "GPUs are not measured by calibrate itself; correct a topology by what nccl-tests, "
-        "nvbandwidth or PyTorch's profiler measured: calibrate --from nccl-tests FILE");
-  }
-  return calibrate_machine(context, machine);
+  return machine.backend == "cuda" ? calibrate_gpus(context, machine)
+                                   : calibrate_machine(context, machine);
 }
 
 }  // namespace
@@ -41,8 +38,8 @@ Output calibrate(Context& context, const MachineArguments& machine, FromArgument
 Run add_calibrate(CLI::App& app) {
   const auto machine = std::make_shared<MachineArguments>();
   const auto from = std::make_shared<FromArguments>();
-  app.add_option("--backend", machine->backend, "measure this machine: threads or processes")
-      ->type_name("cpu|mpi");
+  app.add_option("--backend", machine->backend, "measure this machine: threads, processes or GPUs")
+      ->type_name("cpu|mpi|cuda");
   app.add_option(
          "--from", from->from,
          "fit a topology to measurements: run, nccl-tests, nvbandwidth or kineto, and files; "

@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <ctime>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "cli/collective.h"
 #include "cli/compare_input.h"
 #include "cli/measured_rows.h"
+#include "cli/today.h"
 #include "cli/topology_input.h"
 #include "cli/verb.h"
 #include "core/base/diagnostics.h"
@@ -22,7 +20,6 @@
 #include "core/io/save_topology.h"
 #include "core/io/source.h"
 #include "core/topology/build_topology.h"
-#include "sim/simulate.h"
 
 namespace twinrun::cli {
 namespace {
@@ -125,23 +122,8 @@ std::vector<MeasuredRow> measured_in_files(Context& context,
   return rows;
 }
 
-std::vector<double> predicted_s(const std::vector<MeasuredRow>& rows, const TopologySpec& spec) {
-  const Topology topology = topology_of(spec);
-  std::vector<double> seconds;
-  for (const MeasuredRow& row : rows) {
-    try {
-      seconds.push_back(to_seconds(sim::simulate(row.plan, topology).trace.makespan));
-    } catch (const CannotRun&) {
-      seconds.push_back(0);  // it has no such device, or no way between them
-    }
-  }
-  return seconds;
-}
-
 std::string source_text(const MeasuredInputs& inputs) {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return fmt::format("calibrated {:%Y-%m-%d} by twinrun calibrate --from {}", fmt::gmtime(now),
-                     inputs.format);
+  return fmt::format("calibrated {} by twinrun calibrate --from {}", today(), inputs.format);
 }
 
 std::string state_of(const FittedParameter& one) {

@@ -4,19 +4,20 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string_view>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/backend_run.h"
 #include "cli/machine_parts.h"
 #include "cli/progress.h"
+#include "cli/run_on_backend.h"
+#include "cli/today.h"
 #include "cli/verb.h"
 #include "core/base/diagnostics.h"
 #include "core/calibrate/machine_topology.h"
@@ -25,7 +26,6 @@
 #include "core/io/save_topology.h"
 #include "core/io/source.h"
 #include "core/topology/build_topology.h"
-#include "exec/backend_missing.h"
 #include "exec/backends.h"
 #include "exec/thread_schedule.h"
 
@@ -35,31 +35,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kTimeout = 60;
-
-Trace trace_of(exec::Execution execution, const std::string& backend) {
-  if (execution.outcome.failure) {
-    throw CannotRun(fmt::format("the {} backend failed while it was measured: {}", backend,
-                                execution.outcome.failure->message));
-  }
-  return std::move(execution.outcome.trace);
-}
-
-const exec::BackendRow& backend_named(const std::string& name) {
-  const exec::BackendRow* const row = exec::find_backend(name);
-  if (row == nullptr) {
-    throw exec::BackendMissing(fmt::format("this twinrun has no backend \"{}\"", name));
-  }
-  return *row;
-}
-
-RunPlan run_on(const std::string& backend) {
-  const exec::BackendRow& row = backend_named(backend);
-  return [&row, backend](const Plan& plan) {
-    exec::ExecuteOptions options;
-    options.run.timeout_s = kTimeout;
-    return trace_of(row.execute(plan, options), backend);
-  };
-}
 
 // Other processes have to read the plan from a file. The folder goes with this object.
 class PlanFolder {
@@ -108,11 +83,6 @@ RunPlan run_in_processes(const PlanFolder& folder, int processes) {
                        "mpi"};
     return trace_of(row.execute(plan, options), "mpi");
   };
-}
-
-std::string today() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
 }
 
 MeasuredMachine this_machine(const MachineArguments& arguments) {

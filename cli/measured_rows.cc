@@ -12,6 +12,7 @@
 #include "core/calibrate/robust.h"
 #include "core/plan/collective_calls.h"
 #include "core/plan/plan_builder.h"
+#include "core/topology/build_topology.h"
 #include "core/trace/steps.h"
 #include "sim/simulate.h"
 
@@ -163,28 +164,6 @@ std::string gpu_named(const Topology& topology, std::size_t number) {
   return topology.name(devices[number]);
 }
 
-// The CPU that a copy reaches soonest.
-std::string nearest_cpu(const Topology& topology, const std::string& gpu) {
-  std::string nearest;
-  Time least{};
-  for (std::size_t i = 0; i < topology.vertex_count(); ++i) {
-    const auto vertex = id_at<VertexId>(i);
-    if (topology.kind(vertex) != VertexKind::kCpu) {
-      continue;
-    }
-    const std::string name = topology.name(vertex);
-    const Time time = sim::simulate(copy_between(name, gpu), topology).trace.makespan;
-    if (nearest.empty() || time < least) {
-      nearest = name;
-      least = time;
-    }
-  }
-  if (nearest.empty()) {
-    throw CannotRun(fmt::format("{} has no CPU to copy from", topology.name()));
-  }
-  return nearest;
-}
-
 }  // namespace
 
 std::vector<MeasuredRow> rows_of_run(const CompareInput& run) {
@@ -236,6 +215,27 @@ std::vector<MeasuredRow> rows_of_nccl_tests(const NcclTestsOutput& output,
   return rows;
 }
 
+std::string nearest_cpu(const Topology& topology, const std::string& gpu) {
+  std::string nearest;
+  Time least{};
+  for (std::size_t i = 0; i < topology.vertex_count(); ++i) {
+    const auto vertex = id_at<VertexId>(i);
+    if (topology.kind(vertex) != VertexKind::kCpu) {
+      continue;
+    }
+    const std::string name = topology.name(vertex);
+    const Time time = sim::simulate(copy_between(name, gpu), topology).trace.makespan;
+    if (nearest.empty() || time < least) {
+      nearest = name;
+      least = time;
+    }
+  }
+  if (nearest.empty()) {
+    throw CannotRun(fmt::format("{} has no CPU to copy from", topology.name()));
+  }
+  return nearest;
+}
+
 std::vector<MeasuredRow> rows_of_nvbandwidth(const NvbandwidthOutput& output,
                                              const Topology& topology) {
   std::vector<MeasuredRow> rows;
@@ -250,6 +250,21 @@ std::vector<MeasuredRow> rows_of_nvbandwidth(const NvbandwidthOutput& output,
                     static_cast<double>(kCopied.count) / copy.rate.bytes_per_s});
   }
   return rows;
+}
+
+std::vector<double> predicted_s(const std::vector<MeasuredRow>& rows, const TopologySpec& spec) {
+  Diagnostics diagnostics;
+  const Topology topology = build_topology(spec, diagnostics);
+  diagnostics.throw_if_errors();
+  std::vector<double> seconds;
+  for (const MeasuredRow& row : rows) {
+    try {
+      seconds.push_back(to_seconds(sim::simulate(row.plan, topology).trace.makespan));
+    } catch (const CannotRun&) {
+      seconds.push_back(0);  // it has no such device, or no way between them
+    }
+  }
+  return seconds;
 }
 
 }  // namespace twinrun::cli

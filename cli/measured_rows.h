@@ -7,6 +7,7 @@
 #include "core/io/nccl_tests_output.h"
 #include "core/io/nvbandwidth_output.h"
 #include "core/plan/plan.h"
+#include "core/topology/spec.h"
 #include "core/topology/topology.h"
 
 namespace twinrun::cli {
@@ -31,5 +32,11 @@ std::vector<MeasuredRow> rows_of_nccl_tests(const NcclTestsOutput& output,
 // gpu0, gpu1, … of the first machine; a host is the CPU that is nearest to the GPU.
 std::vector<MeasuredRow> rows_of_nvbandwidth(const NvbandwidthOutput& output,
                                              const Topology& topology);
+
+// The CPU that a copy from the GPU reaches soonest; CannotRun when there is none.
+std::string nearest_cpu(const Topology& topology, const std::string& gpu);
+
+// By row: what its plan takes on the topology, simulated; 0 where it cannot run there.
+std::vector<double> predicted_s(const std::vector<MeasuredRow>& rows, const TopologySpec& spec);
 
 }  // namespace twinrun::cli

@@ -6,26 +6,19 @@
 #include <fmt/format.h>
 
 #include "cli/child_process.h"
+#include "cli/described_machine.h"
 #include "cli/topo.h"
-#include "core/io/json_document.h"
-#include "core/io/load_topology.h"
 #include "core/io/nccl_xml.h"
-#include "core/io/save_topology.h"
 #include "core/io/source.h"
 #include "core/topology/build_topology.h"
 #include "exec/discover/copy_rates.h"
 #include "exec/discover/driver_gpus.h"
 #include "exec/discover/hwloc_agreement.h"
-#include "exec/discover/machine_topology.h"
-#include "exec/discover/machine_xml.h"
 #include "exec/discover/read_hwloc.h"
 #include "exec/discover/read_sysfs.h"
 
 namespace twinrun::cli {
 namespace {
-
-// What complaints about the machine's own words are shown in.
-constexpr const char* kMachineText = "(this machine, as NCCL would write it)";
 
 struct DiscoverOptions {
   std::string out;
@@ -83,18 +76,6 @@ exec::Machine look_around(const DiscoverOptions& options, Diagnostics& diagnosti
   return machine;
 }
 
-// Read again as any user would, so that what leaves here is a good file.
-Topology read_again(Context& context, const std::string& text, Diagnostics& diagnostics) {
-  const Source written = Source::of_text("discovered topology", text);
-  context.remember(written);
-  const JsonDocument document = JsonDocument::read(written, diagnostics);
-  const TopologySpec spec = read_topology(document.root(), diagnostics);
-  diagnostics.throw_if_errors();
-  Topology topology = build_topology(spec, diagnostics);
-  diagnostics.throw_if_errors();
-  return topology;
-}
-
 void check(const DiscoverOptions& options) {
   const char* const other = !options.root.empty() ? "--root" : "--hwloc";
   if (options.measures && (!options.root.empty() || !options.hwloc.empty())) {
@@ -117,20 +98,19 @@ Output discover(Context& context, DiscoverOptions options) {
   check(options);
   Diagnostics diagnostics;
   const exec::Machine machine = look_around(options, diagnostics);
-  const Source xml = Source::of_text(kMachineText, exec::nccl_xml_of(machine, diagnostics));
-  context.remember(xml);
-  const std::string text =
-      save_topology(exec::topology_of(machine, xml, options.import, diagnostics));
-  const Topology topology = read_again(context, text, diagnostics);
+  const DescribedMachine described =
+      describe_machine(context, machine, options.import, diagnostics);
+  const Topology topology = build_topology(described.spec, diagnostics);
+  diagnostics.throw_if_errors();
   context.report(diagnostics);
   Output output = show_topology(topology);
   output.rows_key.clear();
-  output.json = nlohmann::ordered_json::parse(text);
+  output.json = nlohmann::ordered_json::parse(described.text);
   if (options.out == "-") {
-    output.text = text;
+    output.text = described.text;
     output.tables.clear();
   } else if (!options.out.empty()) {
-    write_file(options.out, text, options.force);
+    write_file(options.out, described.text, options.force);
     context.say(fmt::format("wrote {}; use it with: twinrun simulate JOB --topology {}",
                             options.out, options.out));
   }

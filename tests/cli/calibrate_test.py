@@ -104,9 +104,15 @@ class From(unittest.TestCase):
 
 
 class Machine(unittest.TestCase):
-    def test_gpus_are_refused_rather_than_made_up(self):
-        self.assertIn("--from nccl-tests", run("calibrate", "--backend", "cuda", "-o", "never.json", status=4).stderr)
-        self.assertFalse(pathlib.Path("never.json").exists())
+    def test_without_a_gpu_there_is_a_sentence_and_no_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "never.json")
+            done = subprocess.run([PROGRAM, "calibrate", "--backend", "cuda", "-o", str(file)], capture_output=True, text=True,
+                                  timeout=300, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+            self.assertEqual(done.returncode, 6, done.stderr)
+            sentence, _ = done.stderr.strip().splitlines()  # and that doctor says more
+            self.assertRegex(sentence, "^error: .*(driver|GPU|plugin|libtwinrun-cuda)")
+            self.assertFalse(file.exists())
 
     def test_this_machine_becomes_a_topology_that_jobs_run_on(self):
         with tempfile.TemporaryDirectory() as folder:

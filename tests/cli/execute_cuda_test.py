@@ -1,4 +1,4 @@
-"""twinrun on GPUs: execute, collective and doctor.
+"""twinrun on GPUs: execute, collective, calibrate and doctor.
 
 Two ways: on the substitute of CUDA, cuBLAS and NCCL (TWINRUN_CUDA_PLUGIN names the plugin over it), and with --real on
 the GPUs of this machine; without any, that is skipped with what the program says about it.
@@ -8,6 +8,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,8 @@ IS_REAL = "--real" in sys.argv
 JOBS = pathlib.Path(__file__).resolve().parents[2] / "jobs"
 MLP = str(JOBS / "mlp-4cpu.json")
 KINDS = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all", "send_recv")
+# Shapes of a GPU are minutes of a CPU: their times are modelled, and the products are left out.
+MODELLED = {"TWINRUN_SUBSTITUTE_VIRTUAL": "1", "TWINRUN_SUBSTITUTE_PRODUCTS": "skipped", "TWINRUN_SUBSTITUTE_DEVICES": "2"}
 LIMIT = 120  # seconds; on a busy machine everything takes longer
 SKIPPED = 77
 IS_WATCHED = b"__asan_init" in pathlib.Path(PROGRAM).read_bytes()
@@ -43,6 +46,12 @@ def result_of(*arguments, **more):
     result = run(*arguments, "--format", "json", **more)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
+
+
+def number_in(text, units):
+    """Of "80Gb/s" 10, when units say that a Gb/s is an eighth."""
+    value, unit = re.fullmatch(r"([\d.]+)(.*)", text).groups()
+    return float(value) * units[unit]
 
 
 def rounds(devices=3, count=4, pause_us=0):
@@ -93,6 +102,23 @@ class Gpus(unittest.TestCase):
         for words in ("NCCL predicts", "simulated", "measured"):
             self.assertIn(words, table)
 
+    def test_calibrate_writes_a_topology_that_jobs_run_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "machine.json")
+            found = result_of("calibrate", "--backend", "cuda", "--quick", "-o", file, **MODELLED)
+            self.assertRegex(found["source"], r"^measured \d{4}-\d\d-\d\d by twinrun calibrate --backend cuda on .")
+            text = json.loads(file.read_text())
+            gpu, = [name for name in text["devices"] if name.endswith("-measured")]
+            for key in ("products", "streaming", "launch_overhead"):
+                self.assertIn(key, text["devices"][gpu])
+            self.assertTrue(text["devices"][gpu]["source"].startswith(found["source"]))
+            self.assertEqual(run("topo", "validate", file).returncode, 0)
+            job = pathlib.Path(folder, "job.json")
+            job.write_text(json.dumps({"schema": "twinrun/job/1", "name": "j", "model": "mlp-1024-1024-10",
+                                       "topology": str(file), "training": {"local_batch_size": 128}}))
+            self.assertGreater(result_of("simulate", job)["step_s"], 0)
+            self.assertGreater(result_of("simulate", job, "--topology", file)["step_s"], 0)
+
     def test_doctor_says_that_it_works(self):
         part = result_of("doctor")["parts"][-1]
         self.assertEqual((part["name"], part["status"]), ("CUDA backend", "ok"))
@@ -121,6 +147,48 @@ class Substitute(unittest.TestCase):
                 self.assertEqual((part["name"], part["status"]), ("CUDA backend", "missing"))
                 self.assertIn(words, part["detail"])
                 self.assertNotEqual(part["fix"], "")
+
+    def calibrated(self, **more):
+        """What calibrate found and wrote."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "machine.json")
+            found = result_of("calibrate", "--backend", "cuda", "--quick", "-o", file, **{**MODELLED, **more})
+            return found, json.loads(file.read_text())
+
+    def test_calibrate_finds_the_substitutes_table_of_costs(self):
+        # A copy: 1 us and 100 ps a byte; a message or sum: 5 us and 100 ps a byte. Beside each other they cost the same.
+        found, text = self.calibrated()
+        values = {row["what"]: row["value"] for row in found["found"]}
+        self.assertEqual(values["launch"], "1 us")
+        self.assertEqual(values["copy of 16 MiB"], "20.0 GB/s")  # bytes that are read and bytes that are written
+        self.assertEqual(found["slowdown_beside_sums"], 1)
+        self.assertEqual(found["sm_share"], 0)
+        link, = [link for machine in text["templates"].values() for link in machine["links"] if link["from"] == "gpu*"]
+        self.assertAlmostEqual(number_in(link["bandwidth"], {"GB/s": 1, "MB/s": 1e-3, "Gb/s": 1 / 8}), 10, delta=0.1)
+        self.assertAlmostEqual(number_in(link["latency"], {"us": 1, "ns": 1e-3}), 5 / 2, delta=0.05)  # there are two on a way
+        self.assertEqual(link["source"], found["source"])
+        for row in found["traffic"]:
+            if row["what"].startswith("message"):
+                self.assertAlmostEqual(row["simulated_s"] / row["measured_s"], 1, delta=0.02, msg=row)
+
+    def test_calibrate_of_one_gpu_says_what_it_cannot_tell(self):
+        found, text = self.calibrated(TWINRUN_SUBSTITUTE_DEVICES="1")
+        self.assertIn("there is one GPU", found["not_determined"][0])
+        self.assertNotIn("sm_share", found)
+        link, = [link for machine in text["templates"].values() for link in machine["links"] if link["from"].startswith("gpu")]
+        self.assertAlmostEqual(number_in(link["bandwidth"], {"GB/s": 1, "MB/s": 1e-3, "Gb/s": 1 / 8}), 10, delta=0.1)
+        self.assertAlmostEqual(number_in(link["latency"], {"us": 1, "ns": 1e-3}), 1, delta=0.02)  # of a copy
+
+    def test_calibrate_without_gpus_is_one_sentence_and_code_6(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "never.json")
+            for change, words in (({"TWINRUN_SUBSTITUTE_DRIVER": "missing"}, "no NVIDIA driver is installed"),
+                                  ({"TWINRUN_SUBSTITUTE_DEVICES": "0"}, "sees no GPU"),
+                                  ({"TWINRUN_CUDA_PLUGIN": "libnowhere.so"}, "needs libnowhere.so")):
+                result = run("calibrate", "--backend", "cuda", "-o", file, **change)
+                self.assertEqual(result.returncode, 6, result.stderr)
+                self.assertIn(words, result.stderr)
+            self.assertFalse(file.exists())
 
     def test_more_gpus_than_there_are(self):
         result = run("execute", MLP, "--backend", "cuda", TWINRUN_SUBSTITUTE_DEVICES="2")
