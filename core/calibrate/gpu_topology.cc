@@ -8,19 +8,6 @@
 namespace twinrun {
 namespace {
 
-double best_rate_of(const ProductGrid& grid) {
-  double best = 0;
-  std::size_t i = 0;
-  for (const double m : grid.m) {
-    for (const double n : grid.n) {
-      for (const double k : grid.k) {
-        best = std::max(best, 2 * m * n * k / (grid.us[i++] * 1e-6));
-      }
-    }
-  }
-  return best;
-}
-
 double best_copy_rate(const ComputeSpeed& compute) {
   double best = 0;
   for (const StreamingPoint& point : compute.streaming) {
@@ -45,14 +32,6 @@ DeviceSpec measured_device(DeviceSpec device, const ComputeSpeed& compute) {
 }
 
 }  // namespace
-
-double best_product_rate(const ComputeSpeed& compute, Dtype format) {
-  double best = 0;
-  for (const ProductGrid& grid : compute.products) {
-    best = std::max(best, grid.dtype == format ? best_rate_of(grid) : 0);
-  }
-  return best;
-}
 
 void put_measured_gpu(TopologySpec& topology,
                       const std::string& device,

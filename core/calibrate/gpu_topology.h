@@ -7,9 +7,6 @@
 
 namespace twinrun {
 
-// FLOP/s of the best product in a format; 0 when there is none.
-double best_product_rate(const ComputeSpeed& compute, Dtype format);
-
 // The GPUs of that device become one that was measured. What is known on paper stays where nothing
 // contradicts it (the model of what was not measured counts in shares of it), and gives way where
 // the device was seen to do more.

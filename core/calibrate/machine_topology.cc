@@ -30,28 +30,6 @@ Time three_digit_time(double seconds) {
 
 double one_digit(double pct) { return std::round(pct * 10) / 10; }
 
-double best_rate(const ProductGrid& grid) {
-  double best = 0;
-  std::size_t i = 0;
-  for (const double m : grid.m) {
-    for (const double n : grid.n) {
-      for (const double k : grid.k) {
-        best = std::max(best, 2 * m * n * k / (grid.us[i++] * 1e-6));
-      }
-    }
-  }
-  return best;
-}
-
-// FLOP/s of the best product: nothing the device was seen to do is above its peak.
-double best_rate(const ComputeSpeed& compute) {
-  double best = 0;
-  for (const ProductGrid& grid : compute.products) {
-    best = std::max(best, best_rate(grid));
-  }
-  return best;
-}
-
 // Of the largest copies, which no cache holds.
 Bandwidth slowest_large_copy(const ComputeSpeed& compute) {
   const StreamingPoint* largest = nullptr;
@@ -69,7 +47,7 @@ DeviceSpec device_of(const MeasuredMachine& machine) {
   device.kind = VertexKind::kCpu;
   device.cores = 1;
   device.peak[static_cast<std::size_t>(Dtype::kFp32)] = {
-      std::ceil(best_rate(machine.compute) / 1e9) * 1e9};
+      std::ceil(best_product_rate(machine.compute, Dtype::kFp32) / 1e9) * 1e9};
   device.memory = machine.memory;
   device.memory_bandwidth = slowest_large_copy(machine.compute);
   device.launch_overhead = machine.compute.op_overhead;

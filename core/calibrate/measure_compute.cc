@@ -10,10 +10,10 @@
 #include "core/base/check.h"
 #include "core/base/diagnostics.h"
 #include "core/calibrate/op_samples.h"
+#include "core/calibrate/trained_shapes.h"
 #include "core/model/catalogue.h"
 #include "core/plan/plan_builder.h"
 #include "core/strategy/strategies.h"
-#include "core/topology/build_topology.h"
 
 namespace twinrun {
 namespace {
@@ -28,51 +28,8 @@ constexpr std::int64_t kLargestCopy = 16 << 20;
 // they are still in the nearest cache, as in no training that is worth its while.
 constexpr std::uint32_t kSamplesForUpdates = 32;
 
-// One CPU, for plans of one device.
-Topology one_device() {
-  TopologySpec spec;
-  spec.name = "one device";
-  DeviceSpec device;
-  device.name = "cpu";
-  device.kind = VertexKind::kCpu;
-  spec.devices.push_back(device);
-  TemplateSpec machine;
-  machine.name = "machine";
-  PartSpec part;
-  part.name = "cpu";
-  part.kind = VertexKind::kCpu;
-  part.device = "cpu";
-  machine.parts.push_back(part);
-  spec.templates.push_back(machine);
-  NodesSpec nodes;
-  nodes.template_name = "machine";
-  spec.nodes.push_back(nodes);
-  Diagnostics diagnostics;
-  Topology topology = build_topology(spec, diagnostics);
-  TWINRUN_CHECK(!diagnostics.has_errors());
-  return topology;
-}
-
-struct Shape {
-  std::uint32_t a = 0;
-  std::uint32_t b = 0;
-  std::uint32_t samples = 0;
-};
-
-std::vector<Shape> shapes_of(const ProductSizes& sizes) {
-  std::vector<Shape> out;
-  for (const std::uint32_t samples : sizes.samples) {
-    for (std::size_t i = 0; i < sizes.widths.size(); ++i) {
-      for (std::size_t j = i; j < sizes.widths.size(); ++j) {
-        out.push_back({sizes.widths[i], sizes.widths[j], samples});
-      }
-    }
-  }
-  return out;
-}
-
 // a to b and back, and again: the second and the third layer have all three passes.
-Plan training_of(const Shape& shape, double seconds, const Topology& topology) {
+Plan training_of(const TrainedShape& shape, double seconds, const Topology& topology) {
   const auto model = catalogue_model(fmt::format("mlp-{0}-{1}-{0}-{1}", shape.a, shape.b));
   TWINRUN_CHECK(model.has_value());
   Job job;
@@ -121,13 +78,34 @@ std::vector<std::int64_t> copy_sizes() {
   return out;
 }
 
+double best_rate(const ProductGrid& grid) {
+  double best = 0;
+  std::size_t i = 0;
+  for (const double m : grid.m) {
+    for (const double n : grid.n) {
+      for (const double k : grid.k) {
+        best = std::max(best, 2 * m * n * k / (grid.us[i++] * 1e-6));
+      }
+    }
+  }
+  return best;
+}
+
 }  // namespace
+
+double best_product_rate(const ComputeSpeed& compute, Dtype format) {
+  double best = 0;
+  for (const ProductGrid& grid : compute.products) {
+    best = std::max(best, grid.dtype == format ? best_rate(grid) : 0);
+  }
+  return best;
+}
 
 ComputeSpeed measure_compute(const RunPlan& run,
                              const ProductSizes& sizes,
                              const MeasureProgress& progress) {
-  const Topology topology = one_device();
-  const std::vector<Shape> shapes = shapes_of(sizes);
+  const Topology topology = one_device(VertexKind::kCpu);
+  const std::vector<TrainedShape> shapes = trained_shapes(sizes.widths, sizes.samples);
   const std::vector<std::int64_t> copies = copy_sizes();
   const std::size_t plans =
       static_cast<std::size_t>(sizes.rounds) * (shapes.size() + copies.size());
@@ -140,7 +118,7 @@ ComputeSpeed measure_compute(const RunPlan& run,
     samples.add(plan, run(plan), {kSkippedSteps, counts_updates});
   };
   for (int round = 0; round < sizes.rounds; ++round) {
-    for (const Shape& shape : shapes) {
+    for (const TrainedShape& shape : shapes) {
       add(training_of(shape, sizes.seconds_a_plan, topology), shape.samples >= kSamplesForUpdates);
     }
     for (const std::int64_t bytes : copies) {

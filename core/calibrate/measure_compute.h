@@ -23,6 +23,10 @@ struct ComputeSpeed {
   double spread_pct = 0;                  // of single ops around their median; the median of those
 };
 
+// FLOP/s of the best product in a format: nothing a device was seen to do is above its peak. 0 when
+// there is none.
+double best_product_rate(const ComputeSpeed& compute, Dtype format);
+
 // Trains perceptrons of three layers, each of two widths in turn, on one device, and keeps the
 // median of every op: the same kernels that a training job runs, with their operands where training
 // leaves them. What a layer moves beside its products is measured with it.

@@ -10,10 +10,10 @@
 #include "core/base/diagnostics.h"
 #include "core/calibrate/op_samples.h"
 #include "core/calibrate/robust.h"
+#include "core/calibrate/trained_shapes.h"
 #include "core/model/catalogue.h"
 #include "core/plan/plan_builder.h"
 #include "core/strategy/strategies.h"
-#include "core/topology/build_topology.h"
 
 namespace twinrun {
 namespace {
@@ -27,56 +27,18 @@ constexpr std::int64_t kSmallestCopy = 2 << 10;
 // zero bytes at the launch.
 constexpr double kNextToNothing = 256 << 10;
 
-Topology one_gpu() {
-  TopologySpec spec;
-  spec.name = "one GPU";
-  DeviceSpec device;
-  device.name = "gpu";
-  spec.devices.push_back(device);
-  TemplateSpec machine;
-  machine.name = "machine";
-  PartSpec part;
-  part.name = "gpu";
-  part.device = "gpu";
-  machine.parts.push_back(part);
-  spec.templates.push_back(machine);
-  NodesSpec nodes;
-  nodes.template_name = "machine";
-  spec.nodes.push_back(nodes);
-  Diagnostics diagnostics;
-  Topology topology = build_topology(spec, diagnostics);
-  TWINRUN_CHECK(!diagnostics.has_errors());
-  return topology;
-}
-
-struct TrainedShape {
-  std::uint32_t a = 0;
-  std::uint32_t b = 0;
-  std::uint32_t samples = 0;
-  Dtype format = Dtype::kFp32;
-};
-
-std::vector<TrainedShape> trained_shapes(const GpuShapes& shapes, Dtype format) {
-  std::vector<TrainedShape> out;
-  for (const std::uint32_t samples : shapes.samples) {
-    for (std::size_t i = 0; i < shapes.widths.size(); ++i) {
-      for (std::size_t j = i; j < shapes.widths.size(); ++j) {
-        out.push_back({shapes.widths[i], shapes.widths[j], samples, format});
-      }
-    }
-  }
-  return out;
-}
-
 // a to b and back, and again: the second and the third layer have all three passes.
-Plan training_plan(const TrainedShape& shape, std::int64_t steps, const Topology& topology) {
+Plan training_plan(const TrainedShape& shape,
+                   Dtype format,
+                   std::int64_t steps,
+                   const Topology& topology) {
   const auto model = catalogue_model(fmt::format("mlp-{0}-{1}-{0}-{1}", shape.a, shape.b));
   TWINRUN_CHECK(model.has_value());
   Job job;
   job.name = "calibration";
   job.parallelism.strategy = "single";
   job.training.local_batch_size = shape.samples;
-  job.training.dtype = shape.format;
+  job.training.dtype = format;
   job.training.learning_rate = 1e-6;  // nothing may grow out of range
   job.host = {.launch = {}, .checkpoint = {}, .forward = {}, .backward = {}};  // no framework asks
   CompileOptions options;
@@ -124,13 +86,13 @@ class GpuComputeMeasurement {
       : run_(run), shapes_(shapes), progress_(progress) {}
 
   ComputeSpeed measure(std::span<const Dtype> formats) {
+    const std::vector<TrainedShape> trained = trained_shapes(shapes_.widths, shapes_.samples);
     samples_.resize(formats.size());
-    plans_ = static_cast<std::size_t>(shapes_.rounds) *
-             (formats.size() * trained_shapes(shapes_, Dtype::kFp32).size() + 1);
+    plans_ = static_cast<std::size_t>(shapes_.rounds) * (formats.size() * trained.size() + 1);
     for (int round = 0; round < shapes_.rounds; ++round) {
       for (std::size_t i = 0; i < formats.size(); ++i) {
-        for (const TrainedShape& shape : trained_shapes(shapes_, formats[i])) {
-          add(training_plan(shape, shapes_.steps, topology_), samples_[i]);
+        for (const TrainedShape& shape : trained) {
+          add(training_plan(shape, formats[i], shapes_.steps, topology_), samples_[i]);
         }
       }
       add(copies_within_gpu(shapes_), samples_.front());
@@ -165,7 +127,7 @@ class GpuComputeMeasurement {
   const RunPlan& run_;
   const GpuShapes& shapes_;
   const MeasureProgress& progress_;
-  const Topology topology_ = one_gpu();
+  const Topology topology_ = one_device(VertexKind::kGpu);
   std::vector<OpSamples> samples_;  // by format
   std::size_t plans_ = 0;
   std::size_t done_ = 0;
