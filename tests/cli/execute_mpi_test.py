@@ -64,6 +64,11 @@ class MpiTest(unittest.TestCase):
         found = {int(name): environment_of(name) for name in os.listdir("/proc") if name.isdigit()}
         return {process: words for process, words in found.items() if self.mark in words}
 
+    def of_others(self, name):
+        """Whether a process of somebody else, such as another test that runs beside this one, works in that folder."""
+        processes = [environment_of(process) for process in os.listdir("/proc") if process.isdigit()]
+        return any(self.mark not in words and any(word.endswith(f"/{name}") for word in words) for words in processes)
+
     def run_program(self, *arguments, before=(), text=None):
         return subprocess.run([*before, PROGRAM, "execute", *map(str, arguments), "--backend", "mpi"], input=text,
                               env=self.environment, capture_output=True, text=True, timeout=LIMIT)
@@ -77,7 +82,8 @@ class MpiTest(unittest.TestCase):
         until = time.monotonic() + 20
         left = None
         while time.monotonic() < until:
-            shared = {name for name in self.shared() - self.shared_before if "twinrun" in name or "vader" in name}
+            shared = {name for name in self.shared() - self.shared_before
+                      if ("twinrun" in name or "vader" in name) and not self.of_others(name)}
             left = (sorted(self.processes()), sorted(os.listdir(self.temporary)), sorted(shared))
             if left == ([], [], []):
                 return
