@@ -107,6 +107,8 @@ ProductSizes product_sizes(bool quick) {
   return sizes;
 }
 
+int footprint_rounds(const MachineArguments& arguments) { return arguments.quick ? 1 : 3; }
+
 std::vector<std::string> device_names(int count, std::string_view pattern) {
   std::vector<std::string> names;
   names.reserve(static_cast<std::size_t>(count));
@@ -142,7 +144,7 @@ MessageCost cost_of(const std::vector<MessageTime>& times) {
 Calibration measure_threads(const MachineArguments& arguments, const MeasureProgress& progress) {
   MeasuredMachine machine = this_machine(arguments);
   const RunPlan run = run_on("cpu");
-  machine.footprint = measure_footprint(run, machine.cores, progress);
+  machine.footprint = measure_footprint(run, machine.cores, footprint_rounds(arguments), progress);
   machine.compute = measure_compute(run, product_sizes(arguments.quick), progress);
   MessageSizes sizes;
   sizes.rounds = arguments.quick ? 1 : sizes.rounds;
@@ -175,7 +177,8 @@ Calibration measure_processes(const MachineArguments& arguments, const MeasurePr
   if (machine.overlap.moved_per_core_s < kTimesTheWire * machine.message.bytes_per_s) {
     machine.overlap.moved_per_core_s = 0;
   }
-  machine.footprint = measure_footprint(run_on("cpu"), machine.cores, progress);
+  machine.footprint =
+      measure_footprint(run_on("cpu"), machine.cores, footprint_rounds(arguments), progress);
   machine.compute = measure_compute(run_on("cpu"), product_sizes(arguments.quick), progress);
   const bool is_local = std::getenv("TWINRUN_MPIRUN") == nullptr;  // NOLINT(concurrency-mt-unsafe)
   return {machine,
@@ -208,6 +211,10 @@ Table found_table(const MeasuredMachine& machine, const TopologySpec& spec) {
                         "products on all devices while a ring sums 1 MiB arrays"});
   table.rows.push_back({"a core moves", to_text(spec.cores.front().moves), Cell(),
                         "bytes of messages a second of a core"});
+  const FootprintPoint& largest = machine.footprint.back();
+  table.rows.push_back({"a product's byte beside others",
+                        fmt::format("+ {:.0f} ps", largest.product_ps_per_byte), Cell(),
+                        fmt::format("when all devices together hold {}", to_text(largest.bytes))});
   return table;
 }
 

@@ -22,7 +22,6 @@ constexpr std::int64_t kOperands =
     std::int64_t{sizeof(float)} * (kWidth * kWidth + 2 * kSamples * kWidth);
 constexpr int kOpsEach = 120;
 constexpr int kFirstOps = 30;  // while threads start and memory is touched first
-constexpr int kTimes = 3;
 
 // What nobody wrote is one page of zeros, which every cache holds: a sum writes it. It needs two.
 std::vector<StreamId> add_written_streams(PlanBuilder& builder, int devices) {
@@ -98,11 +97,11 @@ std::set<int> device_counts(int cores) {
 // before it is the machine's noise.
 class Longer {
  public:
-  explicit Longer(Work work) : work_(work) {}
+  Longer(Work work, int rounds) : work_(work), rounds_(rounds) {}
 
   double ps_per_byte(const RunPlan& run, int devices) {
     std::vector<double> times;
-    for (int i = 0; i < kTimes; ++i) {
+    for (int i = 0; i < rounds_; ++i) {
       times.push_back(op_s(run, devices, work_));
     }
     const double seconds = median(std::move(times));
@@ -114,6 +113,7 @@ class Longer {
 
  private:
   Work work_;
+  int rounds_;
   double alone_s_ = 0;
   double most_ps_ = 0;
 };
@@ -122,11 +122,12 @@ class Longer {
 
 std::vector<FootprintPoint> measure_footprint(const RunPlan& run,
                                               int cores,
+                                              int rounds,
                                               const MeasureProgress& progress) {
   const std::set<int> counts = device_counts(cores);
   std::vector<FootprintPoint> out;
-  Longer products(Work::kProduct);
-  Longer passes(Work::kPass);
+  Longer products(Work::kProduct, rounds);
+  Longer passes(Work::kPass, rounds);
   for (const int devices : counts) {
     if (progress) {
       progress("compute beside each other", out.size(), counts.size());

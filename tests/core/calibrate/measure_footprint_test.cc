@@ -45,14 +45,14 @@ auto point(int devices, double product_ps, double pass_ps) {
 
 // 100 us for 6,717,440 bytes are 14.89 ps a byte, 10 us are 1.49.
 TEST(MeasureFootprint, TellsHowMuchLongerEachByteTakesBesideOthers) {
-  EXPECT_THAT(measure_footprint(run_on_known_machine, 2),
+  EXPECT_THAT(measure_footprint(run_on_known_machine, 2, 3),
               ElementsAre(point(1, 0, 0), point(2, 14.89, 1.49), point(3, 29.77, 2.98),
                           point(4, 44.66, 4.47), point(6, 74.43, 7.44), point(8, 104.2, 10.42)));
 }
 
 TEST(MeasureFootprint, GoesUpToFourDevicesOnEachCore) {
-  EXPECT_EQ(measure_footprint(run_on_known_machine, 8).back().bytes,
-            Bytes{32 * measure_footprint(run_on_known_machine, 1).front().bytes.count});
+  EXPECT_EQ(measure_footprint(run_on_known_machine, 8, 1).back().bytes,
+            Bytes{32 * measure_footprint(run_on_known_machine, 1, 1).front().bytes.count});
 }
 
 }  // namespace
