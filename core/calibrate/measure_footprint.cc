@@ -101,6 +101,7 @@ class Longer {
 
   double ps_per_byte(const RunPlan& run, int devices) {
     std::vector<double> times;
+    times.reserve(static_cast<std::size_t>(rounds_));
     for (int i = 0; i < rounds_; ++i) {
       times.push_back(op_s(run, devices, work_));
     }
