@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/check.h"
+
 namespace twinrun {
 namespace {
 
@@ -19,6 +21,7 @@ FootprintCost on_curve(std::span<const FootprintPoint> points, double bytes) {
   }
   below = below == nullptr ? above : below;
   above = above == nullptr ? below : above;
+  TWINRUN_CHECK(below != nullptr && above != nullptr);  // there is a point
   const double low = std::log(static_cast<double>(below->bytes.count));
   const double high = std::log(static_cast<double>(above->bytes.count));
   const double way = above == below ? 0 : (std::log(bytes) - low) / (high - low);
