@@ -25,19 +25,25 @@ std::string share_text(double part, double whole) {
 
 using Parts = std::vector<std::pair<std::string, double>>;
 
-// The largest of them, as many as matter: "imbalance +491 us (87 %), compute -307 us (-54 %)".
+// The largest of them, as many as matter: "imbalance +491 us (87 %), compute -307 us (-54 %)". Of
+// parts that nearly cancel each other a share says nothing, and is left out.
 std::string largest_text(Parts parts, double whole, std::size_t most) {
   constexpr double kSmallestShare = 0.05;
+  constexpr double kLargestShare = 4;
   const auto size = [](double seconds) { return std::llround(std::abs(seconds) * 1e12); };
   std::stable_sort(parts.begin(), parts.end(),
                    [&](const auto& x, const auto& y) { return size(x.second) > size(y.second); });
+  const double largest = parts.empty() ? 0 : std::abs(parts.front().second);
+  const bool has_shares = largest <= kLargestShare * std::abs(whole);
+  const double smallest = kSmallestShare * (has_shares ? std::abs(whole) : largest);
   std::string text;
   for (std::size_t i = 0; i < std::min(most, parts.size()); ++i) {
-    if (std::abs(parts[i].second) < kSmallestShare * std::abs(whole)) {
+    if (std::abs(parts[i].second) < smallest) {
       break;
     }
-    text += fmt::format("{}{} {} ({})", text.empty() ? "" : ", ", parts[i].first,
-                        signed_seconds(parts[i].second), share_text(parts[i].second, whole));
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", parts[i].first,
+                        signed_seconds(parts[i].second),
+                        has_shares ? fmt::format(" ({})", share_text(parts[i].second, whole)) : "");
   }
   return text;
 }

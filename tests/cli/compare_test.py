@@ -114,6 +114,12 @@ class Compare(unittest.TestCase):
         parts = sum(part["difference_s"] for part in answer["breakdown"])
         self.assertAlmostEqual(parts, 7e-6, places=15)
 
+    def test_parts_that_nearly_cancel_have_no_shares(self):
+        # a: 3 + 3 + 8 + 1 = 15. b: 3 + 10 + 2 + 1 = 16: six less and seven more.
+        answer = self.compared(*self.pair(trace(8), trace(2, backward1_us=10, source="executed")))
+        self.assertEqual(answer["sentences"][0], "Executed, a step takes 1 us (6.7 %) longer than simulated: exposed communication -6 us, "
+                                                 "compute +3.50 us, imbalance +3.50 us.")
+
     def test_the_text(self):
         run = self.run_program("compare", *self.pair(trace(2), trace(4, backward1_us=5, source="executed")))
         self.assertEqual(run.returncode, 0, run.stderr)
